@@ -78,17 +78,17 @@ def trim(above: pathlib.Path, most: int, most_files: int = MOST_FILES) -> None:
     """
     # JAX's own limit (jax_compilation_cache_max_size) needs a further package, and reads the whole
     # folder for every program that it adds.
-    found = []
+    files = []
     for path in above.rglob("*"):
         try:
             status = path.stat()
         except OSError:
             continue
         if stat.S_ISREG(status.st_mode):
-            found.append((max(status.st_atime, status.st_mtime), status.st_size, path))
-    size = sum(each[1] for each in found)
-    count = len(found)
-    for _, bytes_, path in sorted(found):
+            files.append((max(status.st_atime, status.st_mtime), status.st_size, path))
+    size = sum(each[1] for each in files)
+    count = len(files)
+    for _, bytes_, path in sorted(files):
         if size <= most and count <= most_files:
             break
         path.unlink(missing_ok=True)
@@ -100,7 +100,7 @@ def _processor() -> str:
     """What tells kinds of processors apart: the instructions that it knows, else the host's name."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            known = [line for line in file if line.startswith(("flags", "Features"))]
+            flags = [line for line in file if line.startswith(("flags", "Features"))]
     except OSError:
-        known = []
-    return f"{platform.machine()} {known[0] if known else platform.node()}"
+        flags = []
+    return f"{platform.machine()} {flags[0] if flags else platform.node()}"

@@ -29,20 +29,20 @@ _GROUPS = {
 def lines(width: int) -> list[str]:
     """The systems in groups, a line of at most `width` columns each."""
     measured = shipped.minutes()
-    known = shipped.configs()
+    configs = shipped.configs()
     families = shipped.families()
-    names = max(map(len, known))
-    made = [f"{'config':<{names}}  minutes  system"]
+    names = max(map(len, configs))
+    rows = [f"{'config':<{names}}  minutes  system"]
     for group, presets in _GROUPS.items():
-        made += ["", f"{group}:"]
-        for name, about in known.items():
+        rows += ["", f"{group}:"]
+        for name, about in configs.items():
             if families[name] not in presets:
                 continue
             about = re.sub(r" \((?:[A-E]\d+[,; -]*)+\)", "", about)  # sections of the papers
             time = measured[name]["minutes"] if name in measured else ""
             line = f"{name:<{names}}  {time:>7}  {about}"
-            made.append(line if len(line) <= width else line[: width - 1] + "…")
-    return made
+            rows.append(line if len(line) <= width else line[: width - 1] + "…")
+    return rows
 
 
 def main() -> None:

@@ -52,8 +52,8 @@ def main(argv: list[str]) -> None:
             config.resolve().check_all()
         if _PLAN.value:
             if config.job not in registry.TABLES["plan"]:
-                known = ", ".join(registry.TABLES["plan"])
-                raise ValueError(f"--plan: only the jobs {known} have a plan, not {config.job!r}")
+                jobs = ", ".join(registry.TABLES["plan"])
+                raise ValueError(f"--plan: only the jobs {jobs} have a plan, not {config.job!r}")
             registry.lookup("plan", config.job)(config, _PLAN.value)
             return
         if config.job in registry.TABLES["inputs"]:
@@ -118,10 +118,10 @@ def _flags_parser(argv: list[str]) -> list[str]:
     except (AttributeError, KeyError) as error:
         text = str(error.args[0] if error.args else error).replace("\n", ". ")
         run = _parse_options(config) if config else None
-        known = [path for path, _, _ in describe_options(run)] if run else []
+        paths = [path for path, _, _ in describe_options(run)] if run else []
         for argument in argv:
             path = argument.partition("=")[0].lstrip("-").removeprefix("config.")
-            if argument.startswith(("--config.", "-config.")) and path not in known:
+            if argument.startswith(("--config.", "-config.")) and path not in paths:
                 text = options_help.explain_unknown(run, path) if run else text
                 break
         sys.exit(f"error: {text}")

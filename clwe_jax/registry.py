@@ -236,7 +236,7 @@ def check_name(kind: str, name: str) -> None:
         raise ValueError(f"There is no {kind} named {name!r}. {nearest(name, TABLES[kind])}")
 
 
-def build(kind: str, part: Options, **given: Any) -> Any:
+def build(kind: str, part: Options, **arguments: Any) -> Any:
     """Makes an object of the class that a section's `name` chooses.
 
     Args:
@@ -248,8 +248,8 @@ def build(kind: str, part: Options, **given: Any) -> Any:
 
     cls = lookup(kind, part.name)
     if any(field.name == "options" for field in dataclasses.fields(cls)):
-        return cls(options=part, **given)
-    return cls(**values_of(part), **given)
+        return cls(options=part, **arguments)
+    return cls(**values_of(part), **arguments)
 
 
 def import_target(target: str) -> Any:

@@ -110,7 +110,7 @@ def _of_others(unraisable: Any) -> None:
 
 
 def _stop(number: int, frame: Any) -> None:
-    def again(alarm: int, frame: Any) -> None:
+    def interrupt(alarm: int, frame: Any) -> None:
         del alarm, frame
         handled = sys.exception()
         while handled is not None and not isinstance(handled, Stopped):
@@ -119,7 +119,7 @@ def _stop(number: int, frame: Any) -> None:
             raise Stopped(number)
 
     del frame
-    signal.signal(signal.SIGALRM, again)
+    signal.signal(signal.SIGALRM, interrupt)
     signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS, _AGAIN_SECONDS)
     raise Stopped(number)
 
@@ -228,8 +228,8 @@ def log_only(level: int) -> Iterator[None]:
     try:
         yield
     finally:
-        for logger, own in zip(loggers, before):
-            logger.setLevel(own)
+        for logger, level_before in zip(loggers, before):
+            logger.setLevel(level_before)
 
 
 _open: list[ProgressLine] = []  # the line that was opened last is shown

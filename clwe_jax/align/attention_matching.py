@@ -240,25 +240,25 @@ def regression(source: TableSentences, target: TableSentences, ridge: float = 1e
     return Match({"linear": linear, "bias": np.zeros(linear.shape[1], np.float32)}, 1e-6)
 
 
-def in_both_spaces(own: TableSentences, mapped: TableSentences) -> Sequence[Mapped]:
+def in_both_spaces(sentences: TableSentences, mapped: TableSentences) -> Sequence[Mapped]:
     """The words of each sentence of a side in both spaces."""
-    return _Both(own, mapped)
+    return _BothSpaces(sentences, mapped)
 
 
 @dataclasses.dataclass(frozen=True)
-class _Both(Sequence[Mapped]):
+class _BothSpaces(Sequence[Mapped]):
     """Reads a sentence from both tables when it is asked for."""
 
-    own: TableSentences
+    unmapped: TableSentences
     mapped: TableSentences
 
     def __len__(self) -> int:
-        return len(self.own.rows)
+        return len(self.unmapped.rows)
 
     def __getitem__(self, place: int) -> Mapped:
         if not 0 <= place < len(self):
             raise IndexError(place)
-        return Mapped(self.own.of(place), self.mapped.of(place))
+        return Mapped(self.unmapped.of(place), self.mapped.of(place))
 
 
 def pivot_map(source: TableSentences, target: TableSentences) -> np.ndarray:
@@ -267,13 +267,13 @@ def pivot_map(source: TableSentences, target: TableSentences) -> np.ndarray:
     Pivots are here the words that are mutually nearest by the maps of linear regression.
     """
     views = []
-    for own, other in ((source, target), (target, source)):
-        mapped = own._replace(vectors=regression(own, other).apply(own.vectors))
-        views.append(in_both_spaces(own, mapped))
+    for sentences, other in ((source, target), (target, source)):
+        mapped = sentences._replace(vectors=regression(sentences, other).apply(sentences.vectors))
+        views.append(in_both_spaces(sentences, mapped))
     pairs = []
     for number, sides in enumerate(zip(*views)):
-        here, there = np.nonzero(pivots.links(pivots.symmetric_distances(*sides)))
-        pairs.append((source.of(number)[here], target.of(number)[there]))
+        source_places, target_places = np.nonzero(pivots.links(pivots.symmetric_distances(*sides)))
+        pairs.append((source.of(number)[source_places], target.of(number)[target_places]))
     x, y = (np.concatenate(side) for side in zip(*pairs))
     return procrustes.orthogonal(x, y).astype(np.float32)
 

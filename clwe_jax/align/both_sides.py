@@ -30,13 +30,13 @@ def best(
       y, int32 [M].
     """
     near = _by_cosine(x, y, max(neighbourhoods, default=1), memory_bytes)
-    found = [tuple(rows[:, 0] for _, rows in near)]
+    best_keys = [tuple(rows[:, 0] for _, rows in near)]
     for count in neighbourhoods:
         means = (cosines[:, :count].mean(1) for cosines, _ in near)
         # CSLS is 2 c - r(x) - r(y), and the r of the vector that chooses is the same for all.
         ahead, back = _nearest(x, y, *means, 2.0, (1, 1), memory_bytes)
-        found.append((ahead[1][:, 0], back[1][:, 0]))
-    return found
+        best_keys.append((ahead[1][:, 0], back[1][:, 0]))
+    return best_keys
 
 
 def means(
@@ -72,26 +72,26 @@ def _nearest(
     for start in range(0, len(x), rows):
         part = search.unit(search.pad_rows(x[start : start + rows], rows))
         # A row of padding is no key's best: its scores are minus infinity.
-        own = search.pad_rows(np.float32(of_x[start : start + rows]), rows, np.inf)
+        subtracted = search.pad_rows(np.float32(of_x[start : start + rows]), rows, np.inf)
         best = None
         for number, chunk in enumerate(zip(*keys)):
-            near, far = _best_of_both(part, own, *chunk, scale, k=k)
+            near, far = _best_of_both(part, subtracted, *chunk, scale, k=k)
             best = search.merge(best, near, number * keys.size, k[1])
             back[number] = search.merge(back[number], far, start, k[0])
-        ahead.append([np.asarray(some) for some in best])  # one part is in memory
-    yield tuple(np.concatenate(some)[: len(x)] for some in zip(*ahead))
-    yield tuple(np.concatenate(some)[: len(y)] for some in zip(*back))
+        ahead.append([np.asarray(values) for values in best])  # one part is in memory
+    yield tuple(np.concatenate(values)[: len(x)] for values in zip(*ahead))
+    yield tuple(np.concatenate(values)[: len(y)] for values in zip(*back))
 
 
 @search.on_device("k")
 def _best_of_both(
-    queries: Array, own: Array, vectors: Array, bias: Array, scale: float, k: tuple[int, int]
+    queries: Array, subtracted: Array, vectors: Array, bias: Array, scale: float, k: tuple[int, int]
 ) -> tuple[search.Best, search.Best]:
     """The best keys of the queries, and the best queries of the keys.
 
     Args:
       queries: [q, D], of length 1.
-      own: number to subtract from a query's scores, where keys choose, [q].
+      subtracted: number to subtract from a query's scores, where keys choose, [q].
       vectors, bias: a chunk of `search.Keys`.
       scale: factor of the cosine.
       k: numbers of queries for a key and of keys for a query.
@@ -99,4 +99,4 @@ def _best_of_both(
     # Cosines without a number to subtract serve both sides, which subtract different ones.
     cosines = search.products(queries, vectors, 0.0, scale)
     near = search.top_k(cosines - bias, min(k[1], len(bias)))
-    return near, search.top_k((cosines - own[:, None]).T, min(k[0], len(own)))
+    return near, search.top_k((cosines - subtracted[:, None]).T, min(k[0], len(subtracted)))

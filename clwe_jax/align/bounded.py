@@ -65,8 +65,8 @@ def nearest(queries: Array, around: Neighbourhoods, k: int, method: str) -> tupl
         left = left[~proven]
         width = 4 * width
     if method == CSLS:
-        own = search.means(queries, around.keys, around.neighbourhood, around.memory_bytes)
-        scores = scores - own[:, None]
+        mean_cosines = search.means(queries, around.keys, around.neighbourhood, around.memory_bytes)
+        scores = scores - mean_cosines[:, None]
     return best, scores
 
 
@@ -125,10 +125,10 @@ class Neighbourhoods:
         """The pool prepared for `settle`, a second copy in memory."""
         return search.chunk_keys(self.pool, 0.0, self.neighbourhood)
 
-    def settle(self, wanted: np.ndarray, whole: search.Keys) -> None:
+    def settle(self, wanted: np.ndarray, pool_keys: search.Keys) -> None:
         """Computes the numbers of the keys in these distinct rows, int [n], and of the keys that equal them."""
         wanted = np.unique(self.first[wanted])
-        self._write(wanted, whole)
+        self._write(wanted, pool_keys)
         self.exact[wanted] = True
         if len(self._repeated):
             self._copy_numbers(self._repeated[np.isin(self.first[self._repeated], wanted)])
@@ -150,12 +150,12 @@ class Neighbourhoods:
         near = np.zeros((len(sizes), len(sizes)), bool)
         for number, (order, count) in enumerate(zip(following, enough)):
             near[number, order[:count]] = True
-        own, far = self._far(means, centers, sizes, near)
+        group_of, far = self._far(means, centers, sizes, near)
         # Keys of one group have the same part of the pool, so that one product bounds them all.
-        for number in np.unique(own):
+        for number in np.unique(group_of):
             order = following[number, : enough[number]]
             part = np.concatenate([members[group] for group in order])[:part_size]
-            rows = np.flatnonzero(own == number)
+            rows = np.flatnonzero(group_of == number)
             self._write(rows, search.Keys([search.unit(self.pool[part])], [np.zeros(len(part))]))
         np.logaddexp(self.bounds[INVERTED_SOFTMAX], far, out=self.bounds[INVERTED_SOFTMAX])
 
@@ -163,7 +163,7 @@ class Neighbourhoods:
         self, means: np.ndarray, centers: np.ndarray, sizes: np.ndarray, near: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The group of each key, int [M], and a bound of the log mass of the groups not near it."""
-        own = []
+        groups = []
         far = []
         # An empty group has the logarithm minus infinity and adds nothing to the bound.
         with np.errstate(divide="ignore"):
@@ -173,9 +173,9 @@ class Neighbourhoods:
             group = cosines.argmax(1)
             # Jensen's bound: log(n exp(beta m y)), m y as a cosine times the length of m.
             of_means = self.beta * np.linalg.norm(means, axis=1) * cosines + logs
-            own.append(group)
+            groups.append(group)
             far.append(search.log_sum(np.where(near[group], -np.inf, of_means), 1))
-        return np.concatenate(own), np.concatenate(far)
+        return np.concatenate(groups), np.concatenate(far)
 
     def _write(self, wanted: np.ndarray, pool: search.Keys) -> None:
         """Computes the numbers of some keys by vectors of the pool."""
@@ -225,7 +225,7 @@ def _search(
     keys = search.chunk_keys(around.keys, bound, width)
     candidates, limits = search.search(queries, keys, scale, width, around.memory_bytes)
     del keys  # frees memory for the pool
-    whole = around.pool_keys()
+    pool_keys = around.pool_keys()
     cosines = limits + bound[candidates]  # times the scale
     # Bounds make scores too high: k leaders with exact numbers are the best.
     while True:
@@ -237,7 +237,7 @@ def _search(
         unknown = unknown[~around.exact[unknown]]
         if not len(unknown):
             break
-        around.settle(unknown, whole)
+        around.settle(unknown, pool_keys)
     values = np.take_along_axis(values, order, 1)
     # With all keys examined nothing is left to prove; a score of NaN would never pass the proof.
     if width == len(around.keys):
@@ -269,10 +269,10 @@ def _group_by_center(
     sums = np.zeros_like(centers)
     for start in range(0, len(x), _ROWS):
         part = search.unit(x[start : start + _ROWS])
-        own = (part @ centers.T).argmax(1)
-        homes[start : start + len(part)] = own
-        order = np.argsort(own)
-        groups, starts = np.unique(own[order], return_index=True)
+        nearest_center = (part @ centers.T).argmax(1)
+        homes[start : start + len(part)] = nearest_center
+        order = np.argsort(nearest_center)
+        groups, starts = np.unique(nearest_center[order], return_index=True)
         sums[groups] += np.add.reduceat(part[order], starts)
     sizes = np.bincount(homes, minlength=len(centers))
     return homes, sums / np.maximum(sizes, 1)[:, None], sizes

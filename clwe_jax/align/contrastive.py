@@ -142,9 +142,9 @@ class Contrastive(ContrastiveOptions):
         for first in range(0, len(pairs) - size + 1, max(size, 1)) if size else ():
             rows = pairs[first : first + size]
             sides = []
-            for vectors, own in ((x, rows[:, 0]), (y, rows[:, 1])):
+            for vectors, pair_rows in ((x, rows[:, 0]), (y, rows[:, 1])):
                 more = rng.integers(0, min(self.max_words, len(vectors)), self.negatives)
-                sides.append(Side(vectors[own], own, vectors[more], more))
+                sides.append(Side(vectors[pair_rows], pair_rows, vectors[more], more))
             yield BatchSides(*sides)
 
 
@@ -189,13 +189,13 @@ def loss(maps: SideMaps, words: BatchSides, temperature: float) -> Array:
     """
     x, y = (_unit(side, matrix) for side, matrix in zip(words, maps))
     total = 0.0
-    for a, b, own, other in ((x, y, words.x, words.y), (y, x, words.y, words.x)):
-        count = len(own.pair_ids)
+    for a, b, a_side, b_side in ((x, y, words.x, words.y), (y, x, words.y, words.x)):
+        count = len(a_side.pair_ids)
         scores = jnp.dot(a[:count], b.T, precision=_PRECISION) / temperature  # [P, P + N]
         # -1 is no word: a random negative of the other side is in no pair.
-        of_own = jnp.pad(own.pair_ids, (0, len(other.other_ids)), constant_values=-1)
-        of_other = jnp.concatenate([other.pair_ids, other.other_ids])
-        shared = (own.pair_ids[:, None] == of_own) | (other.pair_ids[:, None] == of_other)
+        of_own = jnp.pad(a_side.pair_ids, (0, len(b_side.other_ids)), constant_values=-1)
+        of_other = jnp.concatenate([b_side.pair_ids, b_side.other_ids])
+        shared = (a_side.pair_ids[:, None] == of_own) | (b_side.pair_ids[:, None] == of_other)
         scores = jnp.where(shared & ~jnp.eye(*scores.shape, dtype=bool), _NEVER, scores)
         total -= jnp.diagonal(jax.nn.log_softmax(scores)).mean()
     return total / 2

@@ -58,8 +58,8 @@ class SharedProducts:
         return of_keys
 
     def _find(self, asked: tuple, keys: Array, pool: Array) -> Any:
-        for known, *sets, value in self._kept:
-            if known == asked and all(map(_same, sets, (keys, pool))):
+        for kept_for, *sets, value in self._kept:
+            if kept_for == asked and all(map(_same, sets, (keys, pool))):
                 return value
         return None
 
@@ -135,8 +135,8 @@ def nearest(
         hubness = means(keys, pool, neighbourhood, memory_bytes)
         best = search.search(queries, search.chunk_keys(keys, hubness, k), 2.0, k, memory_bytes)
         # r(x) is the same for all keys of a query: it belongs to the score, not to the choice.
-        own = search.means(queries, keys, neighbourhood, memory_bytes)
-        return best[0], best[1] - own[:, None]
+        mean_cosines = search.means(queries, keys, neighbourhood, memory_bytes)
+        return best[0], best[1] - mean_cosines[:, None]
     if shared:
         mass = shared.masses(keys, pool, beta, memory_bytes)
     else:

@@ -143,12 +143,12 @@ class _Search:
                 if row < a:
                     continue
                 begins = columns - b
-                there = (begins >= 0) & (begins < len(self._target[b - 1]))
-                before = _take(costs[row - a], begins[there] - band[row - a, 0])
-                found = np.full(len(columns), np.inf)
-                found[there] = before + self._costs(number, row - a, begins[there])
-                move[found < best] = number
-                best = np.minimum(best, found)
+                inside = (begins >= 0) & (begins < len(self._target[b - 1]))
+                before = _take(costs[row - a], begins[inside] - band[row - a, 0])
+                reached = np.full(len(columns), np.inf)
+                reached[inside] = before + self._costs(number, row - a, begins[inside])
+                move[reached < best] = number
+                best = np.minimum(best, reached)
             # A line of the target without translation costs the same everywhere.
             slope = _SKIP * np.arange(len(columns))
             cheapest = np.minimum.accumulate(best - slope) + slope
@@ -176,15 +176,15 @@ class _Search:
 
     def beads(self, path: Sequence[tuple[int, int]]) -> list[Bead]:
         """The beads of a path, without the lines that have none."""
-        found = []
+        beads = []
         for (i, j), (next_i, next_j) in zip(path, path[1:]):
             size = next_i - i, next_j - j
             if 0 in size:
                 continue
             [cost] = self._costs(self._beads.index(size), i, np.array([j]))
             score = 1 - float(cost) / _BEADS[size]
-            found.append(Bead(range(i, next_i), range(j, next_j), score))
-        return found
+            beads.append(Bead(range(i, next_i), range(j, next_j), score))
+        return beads
 
 
 def _take(costs: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -72,9 +72,9 @@ def align(
     prior = near, np.isneginf(similarities), iterations, flat, pseudo_count
     ahead = _posteriors(cells, words[0], cells.target, *prior)
     back = _posteriors(cells, words[1], cells.source, *prior)
-    both = np.sqrt(ahead * back)
-    both[both < min_posterior] = 0
-    return NumberedLinks(*words, np.bincount(cells.pair, both, len(near)))
+    posteriors = np.sqrt(ahead * back)
+    posteriors[posteriors < min_posterior] = 0
+    return NumberedLinks(*words, np.bincount(cells.pair, posteriors, len(near)))
 
 
 def _cells(
@@ -113,7 +113,7 @@ def _int32(numbers: np.ndarray) -> np.ndarray:
 
 def _posteriors(
     cells: _Cells,
-    given: np.ndarray,
+    source_words: np.ndarray,
     generated: np.ndarray,
     near: np.ndarray,
     barred: np.ndarray,
@@ -124,14 +124,14 @@ def _posteriors(
     """The probability that each generated running word comes from each place of the other side: [C].
 
     Args:
-      given: the word of each pair that the other is generated from, [K].
+      source_words: the word of each pair that the other is generated from, [K].
       generated: number of the running word that a cell generates, [C].
       near: similarity of each pair of words, [K].
       barred: whether a pair of words is never linked, bool [K].
     """
 
     def normalise(counts: np.ndarray) -> np.ndarray:
-        return counts / np.maximum(np.bincount(given, counts)[given], _TINY)
+        return counts / np.maximum(np.bincount(source_words, counts)[source_words], _TINY)
 
     table = normalise(np.where(barred, 0, flat + near))
     for _ in range(iterations):

@@ -42,8 +42,8 @@ def induce_dictionary(
     # Where every word of both sides needs its nearest word, two products serve both directions.
     if mutual and method == "csls" and max(len(x), len(y)) <= (max_words or np.inf):
         best, back = both_sides.best(x, y, [neighbourhood])[-1]
-        own = np.arange(len(best), dtype=np.int32)
-        return np.stack([own, best], 1)[back[best] == own]
+        rows = np.arange(len(best), dtype=np.int32)
+        return np.stack([rows, best], 1)[back[best] == rows]
     options = {"neighbourhood": neighbourhood, "beta": beta}
     pairs = _best(x, y, max_words, method, **options)
     if not mutual or not len(pairs):

@@ -79,19 +79,19 @@ def nearest(
     asking = np.argsort(probed, axis=None, kind="stable")  # places in `probed`, list by list
     begins = np.searchsorted(probed.ravel()[asking], np.arange(len(starts)))
     for number in np.flatnonzero((np.diff(starts) > 0) & (np.diff(begins) > 0)).tolist():
-        own = members[starts[number] : starts[number + 1]]
-        there = keys[own].astype(np.float32)
+        list_members = members[starts[number] : starts[number + 1]]
+        list_keys = keys[list_members].astype(np.float32)
         places = asking[begins[number] : begins[number + 1]]
         for start in range(0, len(places), _ROWS):
-            some = places[start : start + _ROWS]
+            block = places[start : start + _ROWS]
             # A place in the raveled [N, P] array belongs to a query, P places each.
-            rows = some // probed.shape[1]
-            cosines = queries[rows].astype(np.float32) @ there.T
+            rows = block // probed.shape[1]
+            cosines = queries[rows].astype(np.float32) @ list_keys.T
             # The copy is for `_top`, which overwrites what it reads.
-            _merge(sides[1], own, rows, cosines.T.copy())
+            _merge(sides[1], list_members, rows, cosines.T.copy())
             best, values = _top(cosines, k)
-            sides[0].keys.reshape(-1, k)[some] = np.where(best < 0, -1, own[best])
-            sides[0].cosines.reshape(-1, k)[some] = values
+            sides[0].keys.reshape(-1, k)[block] = np.where(best < 0, -1, list_members[best])
+            sides[0].cosines.reshape(-1, k)[block] = values
     # A key is in one list, so that no key occurs twice among those of a query's lists.
     best, values = _top(sides[0].cosines.reshape(len(queries), -1), k)
     chosen = np.take_along_axis(sides[0].keys.reshape(len(queries), -1), np.maximum(best, 0), 1)

@@ -105,18 +105,18 @@ def exact(source: Array, target: Array, neighbourhood: int) -> tuple[Nearest, Ne
     return ahead, back
 
 
-def merge_nearest(found: Iterable[Nearest], neighbourhood: int) -> Nearest:
+def merge_nearest(parts_nearest: Iterable[Nearest], neighbourhood: int) -> Nearest:
     """The nearest keys of queries that were searched among several sets of keys.
 
     Args:
-      found: of each set, the nearest ones, [N, at most its size]; one set at least. No key is in two
+      parts_nearest: of each set, the nearest ones, [N, at most its size]; one set at least. No key is in two
         sets, and none is -1.
       neighbourhood: k, the largest number of keys of a query.
 
     Returns:
       [N, k], or fewer where all sets together have fewer keys.
     """
-    keys, cosines = (np.concatenate(parts, 1) for parts in zip(*found))
+    keys, cosines = (np.concatenate(parts, 1) for parts in zip(*parts_nearest))
     # Of equal cosines the lowest key comes first, as in one search.
     order = np.lexsort((keys, -cosines))[:, :neighbourhood]
     return Nearest(np.take_along_axis(keys, order, 1), np.take_along_axis(cosines, order, 1))

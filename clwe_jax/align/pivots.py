@@ -13,19 +13,19 @@ class Mapped(NamedTuple):
     """The words of one sentence in both spaces.
 
     Attributes:
-      own: vectors in the sentence's own space, float32 [M, D].
+      unmapped: vectors in the sentence's own space, float32 [M, D].
       mapped: vectors in the other language's space, float32 [M, D'].
     """
 
-    own: np.ndarray
+    unmapped: np.ndarray
     mapped: np.ndarray
 
 
 def symmetric_distances(source: Mapped, target: Mapped) -> np.ndarray:
     """Half of D(T(r_i) || r_j) + D(T'(r_j) || r_i), the squared error a dimension, float32 [M, N]."""
-    there = _squared_distances(source.mapped, target.own)
-    back = _squared_distances(target.mapped, source.own).T
-    return (there + back) / 2
+    ahead = _squared_distances(source.mapped, target.unmapped)
+    back = _squared_distances(target.mapped, source.unmapped).T
+    return (ahead + back) / 2
 
 
 def mean_distance_to_other_sentences(
@@ -51,13 +51,13 @@ def mean_distance_to_other_sentences(
     shifts = draw.permutation(np.arange(1, count))[:others]
     # The pairs of a shift give every sentence of both sides one other sentence.
     for shift in shifts:
-        for here, there in zip(order, np.roll(order, -shift)):
-            distances = symmetric_distances(source[here], target[there])
-            sums[here][0] += distances.min(1, initial=np.inf)
-            sums[there][1] += distances.min(0, initial=np.inf)
+        for sentence, other in zip(order, np.roll(order, -shift)):
+            distances = symmetric_distances(source[sentence], target[other])
+            sums[sentence][0] += distances.min(1, initial=np.inf)
+            sums[other][1] += distances.min(0, initial=np.inf)
     if not len(shifts):
         return [
-            (np.full(len(x.own), np.inf), np.full(len(y.own), np.inf))
+            (np.full(len(x.unmapped), np.inf), np.full(len(y.unmapped), np.inf))
             for x, y in zip(source, target)
         ]
     return [(x / len(shifts), y / len(shifts)) for x, y in sums]
@@ -92,9 +92,9 @@ def orders(links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns:
       Their places in the source, int [n], rising; and their ranks in the target's order, int [n].
     """
-    places, there = np.nonzero(links)
+    places, target_places = np.nonzero(links)
     # The second argsort turns an order into ranks.
-    return places, np.argsort(np.argsort(there))
+    return places, np.argsort(np.argsort(target_places))
 
 
 def _squared_distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:

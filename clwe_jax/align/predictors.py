@@ -134,10 +134,10 @@ def confident_weights(
     """
     p = np.asarray(probabilities, np.float64)
     wrong = {1: float(np.quantile(p, quantile)), 0: float(np.quantile(1 - p, quantile))}
-    own = np.where(labels == 1, p, 1 - p)
+    of_label = np.where(labels == 1, p, 1 - p)
     rate = np.where(labels == 1, wrong[1], wrong[0])
     scale = max(1 - wrong[0] - wrong[1], 1e-6)
-    return np.maximum(own - rate, 0) / (scale * np.maximum(own, 1e-12))
+    return np.maximum(of_label - rate, 0) / (scale * np.maximum(of_label, 1e-12))
 
 
 class PairRows(NamedTuple):

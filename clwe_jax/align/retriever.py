@@ -74,8 +74,8 @@ class Retriever:
         # Bounds make scores too high: k leaders with exact numbers are the best.
         while not self._exact[best := _best(scores, k)].all():
             wider = _best(scores, min(k + _TOGETHER, len(scores)))
-            known = self._complete(wider[~self._exact[wider]][:_TOGETHER])
-            scores[known] = self._scale * cosines[self._first[known]] - self._numbers[known]
+            fresh = self._complete(wider[~self._exact[wider]][:_TOGETHER])
+            scores[fresh] = self._scale * cosines[self._first[fresh]] - self._numbers[fresh]
         values = scores[best]
         if self._method == "csls":
             values = values - _mean_of_largest(cosines[None], self._neighbourhood)
@@ -93,11 +93,11 @@ class Retriever:
         query = np.asarray(query, np.float32)
         cosines = self._cosines(query * _inverse(query[None]))
         self._complete(places[~self._exact[places]])
-        found = cosines[self._first[places]]
-        scores = self._scale * found - self._numbers[places]
+        key_cosines = cosines[self._first[places]]
+        scores = self._scale * key_cosines - self._numbers[places]
         if self._method == "csls":
             scores -= _mean_of_largest(cosines[None], self._neighbourhood)
-        return scores, found
+        return scores, key_cosines
 
     def _complete(self, wanted: np.ndarray) -> np.ndarray:
         """Computes the numbers of keys: int [n], these and their equals.
@@ -106,10 +106,10 @@ class Retriever:
         """
         wanted = np.unique(self._first[wanted])
         self._numbers[wanted] = self._numbers_of(wanted, slice(None))
-        known = np.flatnonzero(np.isin(self._first, wanted))
-        self._numbers[known] = self._numbers[self._first[known]]
-        self._exact[known] = True
-        return known
+        completed = np.flatnonzero(np.isin(self._first, wanted))
+        self._numbers[completed] = self._numbers[self._first[completed]]
+        self._exact[completed] = True
+        return completed
 
     def _look_around(self, query: np.ndarray, cosines: np.ndarray, k: int) -> None:
         """Bounds the numbers of all keys, and better those of the candidates of a query.
@@ -143,15 +143,15 @@ class Retriever:
         lengths = self._pool_inverse[part]
         numbers = np.empty(len(wanted), np.float32)
         for start in range(0, len(wanted), _CANDIDATES):
-            some = wanted[start : start + _CANDIDATES]
+            block = wanted[start : start + _CANDIDATES]
             # Zeros are equally far from all.
-            keys = self._keys[some] * self._inverse[some, None]
+            keys = self._keys[block] * self._inverse[block, None]
             cosines = (pool @ keys.T).T * lengths
             if self._method == "csls":
-                found = _mean_of_largest(cosines, self._neighbourhood)
+                of_block = _mean_of_largest(cosines, self._neighbourhood)
             else:
-                found = np.logaddexp.reduce(self._beta * cosines, 1)
-            numbers[start : start + len(some)] = found
+                of_block = np.logaddexp.reduce(self._beta * cosines, 1)
+            numbers[start : start + len(block)] = of_block
         return numbers
 
 
@@ -180,10 +180,10 @@ def _mean_of_largest(cosines: np.ndarray, k: int) -> np.ndarray:
     k = min(k, cosines.shape[1])
     if cosines.shape[1] <= _CANDIDATES:
         return np.partition(cosines, -k, 1)[:, -k:].mean(1)
-    found = np.empty((len(cosines), k), np.float32)
+    largest = np.empty((len(cosines), k), np.float32)
     for row, values in enumerate(cosines):
         # The k-th largest of a tenth is at most that of all: few values are above it.
-        some = values[: max(k, len(values) // 10)]
-        above = values[values >= np.partition(some, -k)[-k]]
-        found[row] = np.partition(above, -k)[-k:]
-    return found.mean(1)
+        tenth = values[: max(k, len(values) // 10)]
+        above = values[values >= np.partition(tenth, -k)[-k]]
+        largest[row] = np.partition(above, -k)[-k:]
+    return largest.mean(1)

@@ -157,7 +157,7 @@ def _by_rows(function: Callable, queries: Array, size: int, memory_bytes: int) -
     for start in range(0, max(1, count), rows):
         parts.append(function(unit(pad_rows(queries[start : start + rows], rows))))
         jax.block_until_ready(parts[-2:-1])  # at most two parts are in memory
-    return jax.tree.map(lambda *some: np.concatenate(some)[:count], *parts)
+    return jax.tree.map(lambda *pieces: np.concatenate(pieces)[:count], *parts)
 
 
 def search(
@@ -177,10 +177,10 @@ def search(
     """
 
     def best(part: Array) -> Best:
-        found = None
+        best_keys = None
         for number, chunk in enumerate(zip(*keys)):
-            found = merge(found, _best(part, *chunk, scale, k=k), number * keys.size, k)
-        return found
+            best_keys = merge(best_keys, _best(part, *chunk, scale, k=k), number * keys.size, k)
+        return best_keys
 
     scores, indices = _by_rows(best, queries, keys.size, memory_bytes)
     return indices, scores
@@ -204,7 +204,7 @@ def log_masses(x: Array, y: Array, beta: float, memory_bytes: int) -> tuple[np.n
         absent = pad_rows(np.zeros(len(part), np.float32), rows, np.inf)
         part_unit = unit(pad_rows(part, rows))
         sums = [_log_sums(part_unit, absent, *chunk, beta) for chunk in zip(*keys)]
-        of_x.append(np.logaddexp.reduce([np.asarray(own) for own, _ in sums])[: len(part)])
+        of_x.append(np.logaddexp.reduce([np.asarray(of_part) for of_part, _ in sums])[: len(part)])
         of_keys = np.concatenate([np.asarray(other) for _, other in sums])
         of_y = np.logaddexp(of_y, of_keys[: len(y)])
     return np.concatenate(of_x), of_y

@@ -46,11 +46,11 @@ class TableSentences(NamedTuple):
     def means(self) -> np.ndarray:
         """The mean vector of each sentence, float32 [N, D]; 0 without words."""
         means = np.zeros((len(self.rows), self.vectors.shape[1]), np.float32)
-        some = max(1, _ROWS // self.rows.shape[1])
-        for start in range(0, len(means), some):
-            rows = self.rows[start : start + some]
+        block = max(1, _ROWS // self.rows.shape[1])
+        for start in range(0, len(means), block):
+            rows = self.rows[start : start + block]
             # Row 0 is zeros, so that padding adds nothing.
-            means[start : start + some] = self.vectors[rows].sum(1)
+            means[start : start + block] = self.vectors[rows].sum(1)
         return means / np.maximum(self.lengths, 1)[:, None]
 
 

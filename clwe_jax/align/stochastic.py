@@ -95,8 +95,8 @@ def _best_of_both(
         part = _best_rows(transposed, of_x[start : start + len(slab)], k=min(k, len(slab)))
         backward = search.merge(backward, part, start, k)
         start += len(slab)
-        forward.append([np.asarray(some) for some in best])  # keeps the other slabs out of memory
-    return tuple(np.concatenate(some) for some in zip(*forward)), backward
+        forward.append([np.asarray(x) for x in best])  # keeps the other slabs out of memory
+    return tuple(np.concatenate(values) for values in zip(*forward)), backward
 
 
 @search.on_device()

@@ -96,7 +96,7 @@ def _run(job: MiningJob) -> None:
     marked = frozenset(line for line in first_lines if line.startswith(BOM))
     every = list(itertools.product(range(job.parts), repeat=2))
     with beam.Pipeline(options=settings) as flow:
-        made = [
+        part_sizes = [
             flow
             | f"{side}: read" >> beam.io.ReadFromText(path, coder=beam.coders.BytesCoder())
             | f"{side}: lines" >> beam.FlatMap(functools.partial(_key_line, job, side, marked))
@@ -104,7 +104,7 @@ def _run(job: MiningJob) -> None:
             | f"{side}: vectors" >> beam.MapTuple(functools.partial(_write_vectors, job))
             for side, path in enumerate(job.files)
         ]
-        sizes = made | beam.Flatten()
+        sizes = part_sizes | beam.Flatten()
         _ = (
             flow
             | beam.Create(every)
@@ -187,15 +187,15 @@ def _nearest(
         # Rows that fill a part up are infinitely far from every query.
         absent = np.where(np.arange(rows) < sizes[other], 0, np.inf)
         keys = search.chunk_keys(vectors[other], absent, k)
-        found = search.search(vectors[part], keys, 1.0, k, csls.MEMORY_BYTES)
-        near, cosines = (np.asarray(x)[: sizes[part]] for x in found)
+        nearest = search.search(vectors[part], keys, 1.0, k, csls.MEMORY_BYTES)
+        near, cosines = (np.asarray(x)[: sizes[part]] for x in nearest)
         # Sentences are numbered through all parts of a text.
         first = sum(sizes.get((other[0], number), 0) for number in range(other[1]))
         yield part, Nearest(near.astype(np.int64) + first, cosines)
 
 
-def _merge_parts(found: Iterable[Nearest]) -> Nearest:
-    return mining.merge_nearest(found, mining.NEIGHBOURHOOD)
+def _merge_parts(parts: Iterable[Nearest]) -> Nearest:
+    return mining.merge_nearest(parts, mining.NEIGHBOURHOOD)
 
 
 def _write_nearest(job: MiningJob, part: Part, nearest: Nearest) -> None:
@@ -226,14 +226,14 @@ def _pairs(job: MiningJob, least: float) -> Iterator[tuple[float, str, str]]:
     k = min(side.keys.shape[1] for side in sides)  # fewer where a text has fewer sentences
     mined = mining.best_first(*(Nearest(keys[:, :k], cosines[:, :k]) for keys, cosines in sides))
     mined = mined.take(mined.scores >= least)
-    chosen = [_lines(job, *both) for both in zip(texts, (mined.source, mined.target))]
+    chosen = [_lines(job, parts, rows) for parts, rows in zip(texts, (mined.source, mined.target))]
     for margin, source, target in zip(mined.scores, *chosen):
         yield float(margin), source, target
 
 
 def _lines(job: MiningJob, parts: Iterable[Part], rows: np.ndarray) -> list[str]:
     """The lines of some rows, with those of one part in memory beside them."""
-    found = [""] * len(rows)
+    chosen = [""] * len(rows)
     first = 0
     order = np.argsort(rows)
     ordered = rows[order]
@@ -241,9 +241,9 @@ def _lines(job: MiningJob, parts: Iterable[Part], rows: np.ndarray) -> list[str]
         lines = remote_files.read(job.path("lines", part)).decode().split("\n")
         begin, end = np.searchsorted(ordered, (first, first + len(lines)))
         for place in order[begin:end].tolist():
-            found[place] = lines[rows[place] - first]
+            chosen[place] = lines[rows[place] - first]
         first += len(lines)
-    return found
+    return chosen
 
 
 def _write(job: MiningJob, name: str, part: Part, values: np.ndarray) -> None:

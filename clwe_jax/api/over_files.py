@@ -51,10 +51,10 @@ def align(
 ) -> Iterator[str]:
     """Yields the links of each line's words with those of the other file's line, '0-0 1-2'."""
     for part, (source, target) in enumerate(_parallel(files)):
-        own = [[]] * len(source), [[]] * len(target)
+        words_of_lines = [[]] * len(source), [[]] * len(target)
         if words == "own":
             pairs = model.align_all(source, target, *languages)
-            own = tuple(
+            words_of_lines = tuple(
                 _cut_lines(model, lines, language)
                 for lines, language in zip((source, target), languages)
             )
@@ -62,7 +62,7 @@ def align(
             if not part:
                 _warn_without_spaces(files, (source, target))
             pairs = model.align_all(source, target, *languages, words=words)
-        for left, right, links in zip(*own, pairs, strict=True):
+        for left, right, links in zip(*words_of_lines, pairs, strict=True):
             places = " ".join(f"{link.source_place}-{link.target_place}" for link in links)
             yield (
                 "\t".join([places, _join_words(left), _join_words(right)])
@@ -258,90 +258,88 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
         )
     parser.set_defaults(pipeline_options=None)
     parser.add_argument("files", nargs=count, metavar="FILE")
-    given = parser.parse_args(argv)
-    given.languages = given.languages.split(",")
-    if len(given.languages) != count:
-        parser.error(
-            f"--languages={','.join(given.languages)}: expected {count}, one for each file"
-        )
-    by_beam = given.pipeline_options is not None
-    if command in _LEAST and math.isnan(given.least):
+    args = parser.parse_args(argv)
+    args.languages = args.languages.split(",")
+    if len(args.languages) != count:
+        parser.error(f"--languages={','.join(args.languages)}: expected {count}, one for each file")
+    by_beam = args.pipeline_options is not None
+    if command in _LEAST and math.isnan(args.least):
         parser.error("--least=nan: expected a number")
     if command == "mine":
-        if given.parts is not None and (given.parts < 1 or not by_beam):
-            parser.error(f"--parts={given.parts}: at least 1, and with --pipeline_options only")
+        if args.parts is not None and (args.parts < 1 or not by_beam):
+            parser.error(f"--parts={args.parts}: at least 1, and with --pipeline_options only")
     if by_beam:
-        if not given.out:
+        if not args.out:
             parser.error("--pipeline_options needs --out=FILE")
-        return given
-    for path in given.files:
+        return args
+    for path in args.files:
         if not os.path.isfile(path):
             parser.error(f"{path} is not a file")
-    above = os.path.dirname(given.out) or "."
+    above = os.path.dirname(args.out) or "."
     if not os.path.isdir(above):
-        parser.error(f"--out={given.out}: there is no folder {above}")
-    if os.path.isdir(given.out):
-        parser.error(f"--out={given.out} is a folder: name a file")
-    if os.path.exists(given.out) and any(os.path.samefile(given.out, path) for path in given.files):
-        parser.error(f"--out={given.out} would take the place of the text: name another file")
-    return given
+        parser.error(f"--out={args.out}: there is no folder {above}")
+    if os.path.isdir(args.out):
+        parser.error(f"--out={args.out} is a folder: name a file")
+    if os.path.exists(args.out) and any(os.path.samefile(args.out, path) for path in args.files):
+        parser.error(f"--out={args.out} would take the place of the text: name another file")
+    return args
 
 
 def main(command: str, argv: Sequence[str]) -> None:
     """The command line of align, align-documents, mine and tag."""
-    given = _arguments(command, argv)
+    args = _arguments(command, argv)
     terminal.command_log(logging.INFO)
     compiled.keep()
     try:
         with terminal.log_only(logging.WARNING):
-            if given.pipeline_options is None:
-                _run(command, given)
+            if args.pipeline_options is None:
+                _run(command, args)
             else:
-                _mine_by_beam(given)
+                _mine_by_beam(args)
     except (ValueError, OSError, ImportError) as error:
         sys.exit(
             f"error: {extras.explain_error(error) if isinstance(error, ImportError) else error}"
         )
 
 
-def _run(command: str, given: argparse.Namespace) -> None:
-    model = api.load_for(given.model, given.languages)
-    total = sum(1 for _ in iterate_lines(given.files[0]))
-    more = {"least": given.least} if command in _LEAST else {"words": given.words}
-    lines = _COMMANDS[command][1](model, given.files, given.languages, **more)
+def _run(command: str, args: argparse.Namespace) -> None:
+    model = api.load_for(args.model, args.languages)
+    total = sum(1 for _ in iterate_lines(args.files[0]))
+    more = {"least": args.least} if command in _LEAST else {"words": args.words}
+    lines = _COMMANDS[command][1](model, args.files, args.languages, **more)
     written = 0
-    with _output(given.out) as out, terminal.task("lines", total) as advance:
+    with _output(args.out) as out, terminal.task("lines", total) as advance:
         for line in lines:
             out.write(line + "\n")
             written += 1
             advance(1)
-    _check_found(given, written)
+    _check_found(args, written)
 
 
-def _check_found(given: argparse.Namespace, written: int) -> None:
+def _check_found(args: argparse.Namespace, written: int) -> None:
     if not written:
         logging.warning(
             "Nothing is found in %s: the files are empty, have no words of the model, or (mine) no pair of that margin",
-            " and ".join(given.files),
+            " and ".join(args.files),
         )
 
 
-def _mine_by_beam(given: argparse.Namespace) -> None:
+def _mine_by_beam(args: argparse.Namespace) -> None:
     from clwe_jax.api import beam_mining  # it imports jax, before which `compiled.keep` must run
 
     job = beam_mining.MiningJob(
-        given.model,
-        tuple(map(remote_files.absolute, given.files)),
-        tuple(given.languages),
-        remote_files.absolute(given.out),
-        given.parts or 16,
-        tuple(filter(None, given.pipeline_options.split(","))),
+        args.model,
+        tuple(map(remote_files.absolute, args.files)),
+        tuple(args.languages),
+        remote_files.absolute(args.out),
+        args.parts or 16,
+        tuple(filter(None, args.pipeline_options.split(","))),
     )
     written = 0
     with remote_files.writing(job.out) as file:
-        for written, pair in enumerate(beam_mining.mine(job, given.least), 1):
+        for written, pair in enumerate(beam_mining.mine(job, args.least), 1):
             file.write(f"{_pair(*pair)}\n".encode())
-    _check_found(given, written)
+    _check_found(args, written)
 
 
 if __name__ == "__main__":

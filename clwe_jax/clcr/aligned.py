@@ -66,22 +66,22 @@ def parallel_tests(config: ClcrRun, workdir: str) -> list[tuple[Labelled, tuple[
         pairs = tasks.translated_pairs(
             source, target, "test", settings.embedded_tests, row.seed, tasks.DOMAINS
         )
-        return [(Labelled(texts, label), other) for texts, other, label in pairs]
+        return [(Labelled(texts, label), target_rows) for texts, target_rows, label in pairs]
     tests = transfer_data.read(row).tests
-    own = tests.get(source, ())
-    other = tests.get(target, ())
-    if [x.label for x in own] != [x.label for x in other]:
+    source_rows = tests.get(source, ())
+    target_rows = tests.get(target, ())
+    if [x.label for x in source_rows] != [x.label for x in target_rows]:
         logging.warning(
             "T + pGA is left out: it needs parallel test rows, as XNLI's are, and those of %s and %s in "
             "%s differ in number or labels (%d and %d rows)",
             source,
             target,
             settings.tests,
-            len(own),
-            len(other),
+            len(source_rows),
+            len(target_rows),
         )
         return []
-    return [(x, y.texts) for x, y in zip(own, other)]
+    return [(x, y.texts) for x, y in zip(source_rows, target_rows)]
 
 
 def _linked_words(
@@ -111,8 +111,8 @@ def _linked_words(
         if x.size and not links.any():
             links[np.unravel_index(x.argmin(), x.shape)] = True
         places, ranks = pivots.orders(links)
-        own = words.rows[number]
-        linked[pair] = own[own > 0][places[np.argsort(ranks)]]  # row 0 is padding
+        word_rows = words.rows[number]
+        linked[pair] = word_rows[word_rows > 0][places[np.argsort(ranks)]]  # row 0 is padding
     return FeatureTable(
         words.vectors[:, None], [[linked[pair] for pair in row] for row in translated]
     )

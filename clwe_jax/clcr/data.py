@@ -113,8 +113,8 @@ def open_given_encoders(config: ClcrRun) -> dict[str, LanguageModel]:
             models[language] = _open_encoder(config.clcr, side, language, place)
             layers_of(config, language, models[language].encoder().layers)
         else:
-            own = encoder_config(config, language).model.layers
-            layers_of(config, language, own + 1)
+            layers = encoder_config(config, language).model.layers
+            layers_of(config, language, layers + 1)
     return models
 
 
@@ -193,8 +193,8 @@ def stamps(config: ClcrRun) -> dict[str, str]:
     pair = options.languages(config)
     paths = []
     if settings.parallel != POCKET:
-        found = parallel.find(settings.parallel, pair, "clcr.parallel")
-        for files in found:
+        bitexts = parallel.find(settings.parallel, pair, "clcr.parallel")
+        for files in bitexts:
             paths += files.paths
     if settings.gold not in ("", POCKET):
         for files in alignment_files.find(settings.gold, pair, "config.clcr.gold"):
@@ -320,21 +320,21 @@ def fit_spaces(
     config: ClcrRun,
     models: Mapping[str, LanguageModel],
     rows: Sequence[Linked],
-    known: Mapping[str, Space],
+    given_spaces: Mapping[str, Space],
     folder: str | None = None,
 ) -> tuple[dict[str, Space], list[WordPieces]]:
     """Each language's layers and whitening, learned on the training sentences, and the pieces of both
     sides in these spaces. The sentences are encoded once.
 
     Args:
-      known: the spaces of languages whose whitening is not learned again.
+      given_spaces: the spaces of languages whose whitening is not learned again.
       folder: of the files of vectors.
     """
     settings = config.clcr
     spaces = {}
     sides = []
     for side, (language, model) in zip(SIDES, models.items()):
-        space = known.get(language)
+        space = given_spaces.get(language)
         layers = space.layers if space else layers_of(config, language, model.encoder().layers)
         words = [getattr(row, side) for row in rows]
         pieces = vectors.encode_pieces(model, language, words, layers, folder)

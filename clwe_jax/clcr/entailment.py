@@ -101,8 +101,8 @@ def figures(
     source, target = languages
     result = {}
     for language, end in itertools.product((target, source), ("", "_low", "_high")):
-        found = f"xnli/{language}/acc{end}"
-        if found in accuracies:
-            result[f"clcr/entailment/{name}/{language}{end}"] = accuracies[found]
+        figure = f"xnli/{language}/acc{end}"
+        if figure in accuracies:
+            result[f"clcr/entailment/{name}/{language}{end}"] = accuracies[figure]
     gap = accuracies[f"xnli/{target}/acc"] - accuracies[f"xnli/{source}/acc"]
     return {**result, f"clcr/entailment/{name}/gap": gap}

@@ -32,10 +32,10 @@ def space(config: ClcrRun) -> Mapping[str, Space]:
     taken = [source]
     for folder in data.hub_folders(config.clcr):
         model = encoders.of_folder(folder)
-        own, *others = model.models
-        if own != target:
+        target_of_run, *others = model.models
+        if target_of_run != target:
             raise ValueError(
-                f"config.clcr.hub: {folder} maps to {own!r}, and this run to {target!r}: give runs of "
+                f"config.clcr.hub: {folder} maps to {target_of_run!r}, and this run to {target!r}: give runs of "
                 "the same target"
             )
         if set(others) & set(taken):
@@ -45,9 +45,9 @@ def space(config: ClcrRun) -> Mapping[str, Space]:
             )
         taken += others
         mapped = model.models[target].projection
-        here = Space(tuple(mapped.layers), mapped.whitening)
+        space_of_run = Space(tuple(mapped.layers), mapped.whitening)
         first = first or model.models[target]
-        same = _same(spaces.get(target, here), here) and _same_parameters(
+        same = _same(spaces.get(target, space_of_run), space_of_run) and _same_parameters(
             first, model.models[target]
         )
         if not same:
@@ -55,7 +55,7 @@ def space(config: ClcrRun) -> Mapping[str, Space]:
                 f"config.clcr.hub: {folder} has another space of {target!r} than the first run: train it "
                 f"again with --config.clcr.hub={data.hub_folders(config.clcr)[0]}"
             )
-        spaces.setdefault(target, here)
+        spaces.setdefault(target, space_of_run)
     return spaces
 
 

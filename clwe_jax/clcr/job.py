@@ -79,9 +79,9 @@ class Clcr(Job):
 
     def _about_encoders(self) -> Iterator[str]:
         places = data.encoder_addresses(self.config, self.workdir)
-        given = data.open_given_encoders(self.config)
+        given_encoders = data.open_given_encoders(self.config)
         for side, (language, place) in zip(data.SIDES, places.items()):
-            if language in given:
+            if language in given_encoders:
                 yield f"{side}: {language}, {place}"
             else:
                 steps = data.encoder_config(self.config, language).train.steps
@@ -109,11 +109,11 @@ class Clcr(Job):
 
     def _encoders(self) -> Any:
         """Trains the encoders that are not given; returns language -> the tokenizer of its encoder."""
-        given = data.open_given_encoders(self.config)
+        given_encoders = data.open_given_encoders(self.config)
         if not data.train_missing_encoders(self.config, self.workdir):
             return STOPPED
         # The stage 'transform' opens the models again: those of before its fine-tuning leave the memory.
-        models = data.open_encoders(self.config, self.workdir, given)
+        models = data.open_encoders(self.config, self.workdir, given_encoders)
         widths = [model.encoder().shape[1] for model in models.values()]
         if len(set(widths)) > 1:
             logging.info("The encoders have %d and %d dimensions; T maps between them", *widths)
@@ -142,8 +142,8 @@ class Clcr(Job):
         config = self.config
         folder = self.workdir
         models = data.open_encoders(config, folder)
-        known = clcr_hub.space(config)
-        spaces, pieces = data.fit_spaces(config, models, rows.train, known, folder)
+        hub_space = clcr_hub.space(config)
+        spaces, pieces = data.fit_spaces(config, models, rows.train, hub_space, folder)
         tested = data.both_sides(models, spaces, rows.test, folder)
         made_with = {
             "encoders": {
@@ -277,9 +277,9 @@ class Clcr(Job):
                 _OF_PREDICTORS,
                 lambda fit=fit: _params(fit()),
             )
-            made = Extraction(*(TrainedClassifier(arrays[name]) for name in Extraction._fields))
-            figures |= dict(clcr_steps.pivot_figures(made, test_x, test_gold, language))
-            extractions[language] = made
+            trained = Extraction(*(TrainedClassifier(arrays[name]) for name in Extraction._fields))
+            figures |= dict(clcr_steps.pivot_figures(trained, test_x, test_gold, language))
+            extractions[language] = trained
         return Extracted(extractions, figures)
 
     def _reorder(self, mapped: TransformResult) -> Reordered:
@@ -299,13 +299,13 @@ class Clcr(Job):
             *(TrainedClassifier(arrays[name]) for name in OrderPredictors._fields)
         )
         links = clcr_steps.gold_links(test.rows) if test.gold else test.links
-        given = clcr_steps.orders(links, moved)
-        figures = dict(clcr_steps.order_figures(order, test.words.common(moved), given))
+        orders = clcr_steps.orders(links, moved)
+        figures = dict(clcr_steps.order_figures(order, test.words.common(moved), orders))
         for name in ("bleu4", "tau"):
             value = figures[f"clcr/reorder/relative/beam{clcr_steps.BEAMS[-1]}/{name}"]
             figures[f"clcr/reorder/{name}"] = value
             figures[f"clcr/reorder/{name}_gain"] = value - figures[f"clcr/reorder/identity/{name}"]
-        return Reordered(moved, order, given, figures)
+        return Reordered(moved, order, orders, figures)
 
     def _save(
         self, mapped: TransformResult, extracted: Extracted, reordered: Reordered

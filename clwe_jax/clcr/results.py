@@ -74,11 +74,11 @@ class Reordered:
     Attributes:
       moved: the side that is reordered, 0 the source.
       predictors: of its orders.
-      given: the orders of the test sentences: those of gold links, or without these of pivots.
+      orders: the orders of the test sentences: those of gold links, or without these of pivots.
       figures: metric path -> value.
     """
 
     moved: int
     predictors: OrderPredictors
-    given: Sequence[Order]
+    orders: Sequence[Order]
     figures: Mapping[str, float]

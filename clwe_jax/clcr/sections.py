@@ -97,9 +97,9 @@ def _transform(
         )
     lines = []
     for name in ("flat", steps.MAIN):
-        there, back = mapped.maps[name]
+        ahead, back = mapped.maps[name]
         lines += [
-            Line(f"{_NAMES[name]}, {source} → {target}", points=there.history),
+            Line(f"{_NAMES[name]}, {source} → {target}", points=ahead.history),
             Line(f"{_NAMES[name]}, {target} → {source}", points=back.history),
         ]
     blocks.append(Chart("Distance on training sentences", lines, y="squared error a dimension"))
@@ -116,7 +116,7 @@ def _transform(
     blocks.append(
         Facts(
             {
-                "dimensions": " → ".join(str(x.vectors.shape[1]) for x in test.words.own),
+                "dimensions": " → ".join(str(x.vectors.shape[1]) for x in test.words.unmapped),
                 "variance of a mapped dimension": Metric("clcr/variance/mapped"),
                 "of a target dimension": Metric("clcr/variance/target"),
                 "effective rank, mapped": Metric("clcr/rank/mapped"),
@@ -262,14 +262,14 @@ def _reorder(languages: Sequence[str], test: Split, reordered: Reordered) -> dat
         ),
     ]
     places = _choose_places(test)[:_SHOWN]
-    given = [reordered.given[place] for place in places]
+    orders = [reordered.orders[place] for place in places]
     every = test.words.common(reordered.moved)
     vectors = every._replace(rows=every.rows[places])
-    costs = steps.order_costs(reordered.predictors, vectors, given)
+    costs = steps.order_costs(reordered.predictors, vectors, orders)
     predicted = steps.predict_orders(costs, steps.BEAMS[-1])["relative"]
-    for place, order, mine in zip(places, given, predicted):
-        own, other = (test.rows[place][side] for side in sides)
-        words = np.array(own, object)[order.places]
+    for place, order, mine in zip(places, orders, predicted):
+        sentence, other = (test.rows[place][side] for side in sides)
+        words = np.array(sentence, object)[order.places]
         points = [
             f"{source}: {' '.join(words)}",
             f"predicted: {' '.join(words[mine])}",

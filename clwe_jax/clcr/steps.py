@@ -69,7 +69,7 @@ def distances(views: Views, others: int = 0, seed: int = 0) -> Iterator[np.ndarr
         (`pivots.margin_distances`); 0: the plain distances.
       seed: of their choice.
     """
-    source, target = views.both
+    source, target = views.in_both_spaces
     near = pivots.mean_distance_to_other_sentences(source, target, others, seed) if others else None
     for place, pair in enumerate(zip(source, target)):
         plain = pivots.symmetric_distances(*pair)
@@ -78,7 +78,7 @@ def distances(views: Views, others: int = 0, seed: int = 0) -> Iterator[np.ndarr
 
 def mean_variance(views: Views) -> float:
     """The variance of a dimension over the words of a side, mean over the dimensions and both sides."""
-    return float(np.mean([np.diag(whitening.moments(x.words)[1]).mean() for x in views.own]))
+    return float(np.mean([np.diag(whitening.moments(x.words)[1]).mean() for x in views.unmapped]))
 
 
 def link_scores(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, float]:
@@ -111,9 +111,9 @@ def map_figures(
     """
     source, target = (side.table for side in sides)
     figures = {}
-    there = maps.there.distances(source, target)
+    ahead = maps.there.distances(source, target)
     back = maps.back.distances(target, source)
-    figures[f"clcr/distance/{name}"], figures[f"clcr/cosine/{name}"] = there
+    figures[f"clcr/distance/{name}"], figures[f"clcr/cosine/{name}"] = ahead
     figures[f"clcr/distance_back/{name}"], figures[f"clcr/cosine_back/{name}"] = back
     # The temperatures of the maps differ; with attention to one word the maps can be compared.
     one = dataclasses.replace(maps.there, temperature=_ONE_WORD)
@@ -227,10 +227,10 @@ def pivot_figures(
         for threshold in THRESHOLDS:
             chosen = p >= threshold
             true = gold == 1
-            both = float((chosen & true).sum())
+            hits = float((chosen & true).sum())
             yield f"{path}/{threshold}/accuracy", float((chosen == true).mean())
-            yield f"{path}/{threshold}/precision", both / max(chosen.sum(), 1)
-            yield f"{path}/{threshold}/recall", both / max(true.sum(), 1)
+            yield f"{path}/{threshold}/precision", hits / max(chosen.sum(), 1)
+            yield f"{path}/{threshold}/recall", hits / max(true.sum(), 1)
 
 
 class Order(NamedTuple):
@@ -281,7 +281,7 @@ class OrderPredictors(NamedTuple):
 
 
 def order_predictors(
-    source: TableSentences, given: Sequence[Order], options: Classifier, seed: int
+    source: TableSentences, source_orders: Sequence[Order], options: Classifier, seed: int
 ) -> OrderPredictors:
     """Learns orders from the pivots of all parallel sentences.
 
@@ -289,27 +289,27 @@ def order_predictors(
 
     Args:
       source: words of the side that is reordered, in the common space.
-      given: the pivots of each sentence.
+      source_orders: the pivots of each sentence.
       options, seed: of the training.
 
     Raises:
       ValueError: no sentence has two pivots.
     """
-    long = [number for number, order in enumerate(given) if len(order.places) > 1]
+    long = [number for number, order in enumerate(source_orders) if len(order.places) > 1]
     if not long:
         raise ValueError(NO_PIVOT)
-    chosen = [given[number] for number in long]
+    chosen = [source_orders[number] for number in long]
     rows = []
     pairs = []
     apart = []
     stays = []
     for number, order in zip(long, chosen):
         rows.append(source.rows[number][order.places])
-        here = predictors.pairs_of(len(order.places)).astype(np.int32)
-        pairs.append(rows[-1][here])
-        apart.append(here[:, 1] - here[:, 0])
+        word_pairs = predictors.pairs_of(len(order.places)).astype(np.int32)
+        pairs.append(rows[-1][word_pairs])
+        apart.append(word_pairs[:, 1] - word_pairs[:, 0])
         # Whether the earlier word of a pair is the earlier one in the other sentence too.
-        stays.append(order.ranks[here[:, 0]] < order.ranks[here[:, 1]])
+        stays.append(order.ranks[word_pairs[:, 0]] < order.ranks[word_pairs[:, 1]])
     x = predictors.PairRows(source.vectors, np.concatenate(pairs), np.concatenate(apart))
     relative = options.fit(x, np.concatenate(stays).astype(int), seed=seed)
     longest = max(map(len, rows))
@@ -320,12 +320,12 @@ def order_predictors(
 
 
 def order_costs(
-    learned: OrderPredictors, source: TableSentences, given: Sequence[Order]
+    learned: OrderPredictors, source: TableSentences, source_orders: Sequence[Order]
 ) -> dict[str, list[np.ndarray]]:
     """'relative' and 'absolute' -> the costs of the words' orders."""
     relative = []
     absolute = []
-    for number, order in enumerate(given):
+    for number, order in enumerate(source_orders):
         vectors = source.of(number)[order.places]
         pairs, x = predictors.pair_features(vectors)
         stays = learned.relative.probabilities(x)[:, 1]
@@ -363,14 +363,14 @@ def lowest_share(costs: Sequence[np.ndarray], orders: Sequence[np.ndarray], pair
 
 
 def order_figures(
-    learned: OrderPredictors, source: TableSentences, given: Sequence[Order]
+    learned: OrderPredictors, source: TableSentences, source_orders: Sequence[Order]
 ) -> Iterator[tuple[str, float]]:
     """Yields the figures of Table 3, with the source's own order as the baseline, and how often the
     search finds the order of lowest cost (`lowest_share`)."""
-    costs = order_costs(learned, source, given)
-    gold = [order.gold for order in given]
-    own = reorder.figures([np.arange(len(x)) for x in gold], gold)
-    yield from ((f"clcr/reorder/identity/{name}", value) for name, value in own.items())
+    costs = order_costs(learned, source, source_orders)
+    gold = [order.gold for order in source_orders]
+    identity = reorder.figures([np.arange(len(x)) for x in gold], gold)
+    yield from ((f"clcr/reorder/identity/{name}", value) for name, value in identity.items())
     for beam in BEAMS:
         for method, mine in predict_orders(costs, beam).items():
             path = f"clcr/reorder/{method}/beam{beam}"

@@ -43,18 +43,18 @@ def program(
     """
     tx = optimizer(tuning)
 
-    def loss(params, rest, batch, real, target, there, temperature):
+    def loss(params, rest, batch, real, target, target_real, temperature):
         hidden = encode({**rest, "params": params}, batch)
         chosen = [hidden.layers[layer].astype(jnp.float32) for layer in space.layers]
         x = space.whitening.apply(sum(chosen) / len(chosen))
-        return attention_matching.distance(transform, x, target, (real, there), temperature)
+        return attention_matching.distance(transform, x, target, (real, target_real), temperature)
 
     # Parameters are not donated: those of the first step are the given model's own.
     @functools.partial(jax.jit, donate_argnums=(1,))
-    def step(params, opt_state, rest, batch, real, target, there, number):
+    def step(params, opt_state, rest, batch, real, target, target_real, number):
         temperature = matching.temperature(number)
         value, grads = jax.value_and_grad(loss)(
-            params, rest, batch, real, target, there, temperature
+            params, rest, batch, real, target, target_real, temperature
         )
         updates, opt_state = tx.update(grads, opt_state, params)
         return optax.apply_updates(params, updates), opt_state, value
@@ -115,12 +115,12 @@ def tune_model(
     opt_state = tx.init(params)
     losses = []
     sizes = [tuning.batch_size] * tuning.steps
-    for number, some in enumerate(places.batches(len(words), draw, sizes)):
+    for number, numbers in enumerate(places.batches(len(words), draw, sizes)):
         # One length for all batches, with [CLS] and [SEP]: one program.
-        batch = encoder.word_batch([words[place] for place in some], language, longest + 2)
+        batch = encoder.word_batch([words[place] for place in numbers], language, longest + 2)
         # [CLS], [SEP] and padding are in no group.
         real = np.asarray(batch.pop("groups")) >= 0
-        target = other.rows[some]  # row 0 is padding
+        target = other.rows[numbers]  # row 0 is padding
         params, opt_state, value = step(
             params,
             opt_state,

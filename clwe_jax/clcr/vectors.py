@@ -74,22 +74,22 @@ class Views(NamedTuple):
     """The words of parallel sentences in both spaces.
 
     Attributes:
-      own: the source's words in the source's space, the target's in the target's.
+      unmapped: the source's words in the source's space, the target's in the target's.
       mapped: the source's words in the target's space, the target's in the source's.
     """
 
-    own: tuple[TableSentences, TableSentences]
+    unmapped: tuple[TableSentences, TableSentences]
     mapped: tuple[TableSentences, TableSentences]
 
     @property
-    def both(self) -> tuple[Sequence[Mapped], Sequence[Mapped]]:
+    def in_both_spaces(self) -> tuple[Sequence[Mapped], Sequence[Mapped]]:
         """The words of each sentence in both spaces, of the source and of the target."""
-        source, target = map(attention_matching.in_both_spaces, self.own, self.mapped)
+        source, target = map(attention_matching.in_both_spaces, self.unmapped, self.mapped)
         return source, target
 
     def common(self, side: int) -> TableSentences:
         """The words of the source (0) or of the target (1) in the target's space."""
-        return self.own[1] if side else self.mapped[0]
+        return self.unmapped[1] if side else self.mapped[0]
 
 
 def views(
@@ -101,6 +101,6 @@ def views(
       maps: from the source to the target, and the reverse.
       allocate: makes the tables.
     """
-    own = [side.words(allocate=allocate) for side in sides]
+    unmapped = [side.words(allocate=allocate) for side in sides]
     mapped = [side.words(match.apply, match.width, allocate) for side, match in zip(sides, maps)]
-    return Views((own[0], own[1]), (mapped[0], mapped[1]))
+    return Views((unmapped[0], unmapped[1]), (mapped[0], mapped[1]))

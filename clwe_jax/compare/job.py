@@ -190,7 +190,7 @@ class Compare(Job):
         comparison = Comparison(titled, runs, tasks.titles(settings))
         figures = comparison.figures()
         every = list(itertools.chain.from_iterable(runs.values()))
-        made = {
+        report = {
             "device": every[0].device if every else "",
             "speed": {"seconds": 60 * sum(x.cost["all_minutes"] for x in every)},
             "notes": [*self.notes, *(f"{name} failed: {why}" for name, why in failed.items())],
@@ -199,10 +199,10 @@ class Compare(Job):
                 "asked": self._report_options(),
                 "failed": failed,
                 "seconds": self.seconds,
-                "systems": {name: len(some) for name, some in runs.items()},
+                "systems": {name: len(system_runs) for name, system_runs in runs.items()},
             },
         }
-        return Results(figures, made)
+        return Results(figures, report)
 
 
 class _Stopped(Exception):

@@ -90,7 +90,7 @@ def outcomes_of_hits(
     outcomes: Mapping[str, Outcomes],
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """The outcomes of evaluators, as `Measured.outcomes` and `items`."""
-    made = {}
+    counts = {}
     items = {}
     patterns = outcome_patterns()
     for path, (hits, numbers) in outcomes.items():
@@ -98,9 +98,9 @@ def outcomes_of_hits(
             if match := pattern.fullmatch(path):
                 ones = np.ones(len(hits), np.int32)
                 part = f"{name}/{match[1]}"
-                made[part] = np.stack([hits.astype(np.int32), ones, ones], -1)[None]
+                counts[part] = np.stack([hits.astype(np.int32), ones, ones], -1)[None]
                 items[part] = numbers
-    return made, items
+    return counts, items
 
 
 def parts(runs: Iterable[Measured], name: str) -> list[str]:

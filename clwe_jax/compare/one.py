@@ -65,9 +65,9 @@ def measure(config: CompareRun, place: RunPlace) -> Measured | None:
             return None
     cost = _cost(place.folder) if run else {}
     start = time.monotonic()
-    found = _evaluate(config, place, folders, run)
-    outcomes = found.outcomes
-    keys = found.keys
+    result = _evaluate(config, place, folders, run)
+    outcomes = result.outcomes
+    keys = result.keys
     cost["all_minutes"] = cost.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60
     for task in tasks.names(config.compare) if place.encoder else ():
         names = _languages(config, run)
@@ -84,7 +84,7 @@ def measure(config: CompareRun, place: RunPlace) -> Measured | None:
         cost["disk"] = float(_bytes(place))
     device = environment.machine()["device"]
     return dataclasses.replace(
-        found, outcomes=outcomes, keys=keys, cost=cost, used=used, device=device
+        result, outcomes=outcomes, keys=keys, cost=cost, used=used, device=device
     )
 
 
@@ -176,9 +176,9 @@ def _evaluate(
     names = set(registry.TABLES["evaluator"])
     if not isinstance(getattr(run, "objective", None), SenseLossOptions):
         names -= {"senses", "wsd"}  # they measure sense vectors
-    made = evaluators.build(config.evals, context, folders, names)
-    figures, rows = evaluators.measure(made, encoder)
-    outcomes, items = measured.outcomes_of_hits(evaluators.outcomes(made))
+    named = evaluators.build(config.evals, context, folders, names)
+    figures, rows = evaluators.measure(named, encoder)
+    outcomes, items = measured.outcomes_of_hits(evaluators.outcomes(named))
     keys = {name: f"{counts.shape[1]} items" for name, counts in outcomes.items()}
     asked: dict[str, list[str]] = {}
     for row in rows:

@@ -67,9 +67,9 @@ class Comparison:
     @functools.cache
     def interval(self, figure: str, name: str) -> tuple[float, float]:
         """The 95% interval of a system's figure."""
-        found = self._sample(name, self.parts(figure, name))
-        half = significance.half_interval(found)
-        return max(0.0, found.value - half), min(1.0, found.value + half)
+        sampled = self._sample(name, self.parts(figure, name))
+        half = significance.half_interval(sampled)
+        return max(0.0, sampled.value - half), min(1.0, sampled.value + half)
 
     @functools.cache
     def gain(self, figure: str, first: str, second: str) -> Gain | None:
@@ -131,7 +131,7 @@ class Comparison:
     def other_figures(self, *names: str) -> list[str]:
         """The paths of the figures of evaluators that these systems are not compared by."""
         declared = evaluations.headlines().items()
-        starts = tuple(f"{name}/" for name, some in declared if not any(x.key for x in some))
+        starts = tuple(f"{name}/" for name, listed in declared if not any(x.key for x in listed))
         runs = itertools.chain(*(self.runs[name] for name in names))
         return sorted(
             x for x in set().union(*(run.figures for run in runs)) if x.startswith(starts)
@@ -139,28 +139,28 @@ class Comparison:
 
     def figures(self) -> dict[str, float]:
         """The content of results.json: compare/SYSTEM/FIGURE, its interval, costs and orders."""
-        made: dict[str, float] = {}
+        figures: dict[str, float] = {}
         keys = {name: system.key for name, system in self.systems.items()}
         for name, key in keys.items():
             for figure in self.titles:
                 if self.parts(figure, name):
                     path = f"compare/{key}/{figure}"
-                    made[path] = self.value(figure, name)
-                    made[f"{path}_low"], made[f"{path}_high"] = self.interval(figure, name)
+                    figures[path] = self.value(figure, name)
+                    figures[f"{path}_low"], figures[f"{path}_high"] = self.interval(figure, name)
             costs = {kind: self.cost(name, kind) for kind in COSTS}
             for headline in evaluations.headlines_by_key().values():
                 if headline.coverage:
                     costs["coverage"] = self.mean(name, headline.coverage)
-            made |= {f"compare/{key}/{x}": y for x, y in costs.items() if y is not None}
-            made |= {f"compare/{key}/{x}": self.mean(name, x) for x in self.other_figures(name)}
+            figures |= {f"compare/{key}/{x}": y for x, y in costs.items() if y is not None}
+            figures |= {f"compare/{key}/{x}": self.mean(name, x) for x in self.other_figures(name)}
         for figure in self.titles:
             for first, second in itertools.pairwise(self.systems_with(figure)):
                 gain = self.gain(figure, first, second)
                 if gain:
                     path = f"order/{figure}/{keys[first]}/{keys[second]}"
-                    made[f"{path}/gain"] = gain.value
-                    made[f"{path}/p"] = self.p_values(figure)[frozenset((first, second))]
-        return made
+                    figures[f"{path}/gain"] = gain.value
+                    figures[f"{path}/p"] = self.p_values(figure)[frozenset((first, second))]
+        return figures
 
     def _mean(self, name: str, parts: Sequence[str]) -> float:
         return float(np.mean([self.part_value(name, x) for x in parts]))
@@ -172,7 +172,7 @@ class Comparison:
     @functools.cache
     def _sample(self, name: str, parts: tuple[str, ...]) -> Observations:
         """The mean over the parts of each seed."""
-        own = self.runs[name]
-        found = significance.sample([(self._counts(name, x), own[0].numbers(x)) for x in parts])
+        runs = self.runs[name]
+        sampled = significance.sample([(self._counts(name, x), runs[0].numbers(x)) for x in parts])
         # A seed's heads are one observation.
-        return found._replace(values=found.values.reshape(len(own), -1).mean(1))
+        return sampled._replace(values=sampled.values.reshape(len(runs), -1).mean(1))

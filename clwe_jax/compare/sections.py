@@ -20,7 +20,7 @@ def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> l
     Args:
       budget: the budget in words.
     """
-    made = (
+    parts = (
         _table(comparison, settings, budget),
         _pareto(comparison),
         _orders(comparison, settings.seeds > 1),
@@ -29,7 +29,7 @@ def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> l
         _costs(comparison, budget),
         _others(comparison),
     )
-    return [data.to_json(section) for section in made if section is not None]
+    return [data.to_json(section) for section in parts if section is not None]
 
 
 def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> data.Section:
@@ -93,9 +93,9 @@ def _figure(comparison: Comparison, figure: str, name: str) -> Cell:
     if not comparison.parts(figure, best[0], name):
         mark = "not compared"
     every = set().union(*(comparison.parts(figure, x) for x in comparison.systems_with(figure)))
-    own = len(comparison.parts(figure, name))
-    if own < len(every):
-        mark = f"{mark} {own} of {len(every)} parts".strip()
+    count = len(comparison.parts(figure, name))
+    if count < len(every):
+        mark = f"{mark} {count} of {len(every)} parts".strip()
     return Number(comparison.value(figure, name), low=low, high=high, below=mark)
 
 
@@ -119,13 +119,13 @@ def _pareto(comparison: Comparison) -> data.Section | None:
         front = sorted(name for name in places if not _is_beaten(places[name], places.values()))
         front.sort(key=places.__getitem__)
         groups = []
-        for label, some, colour in (
+        for label, names, colour in (
             ("beaten by none in both", front, BLUE),
             ("beaten by another", [x for x in places if x not in front], NEUTRAL),
         ):
-            if some:
-                titles = [comparison.systems[x].title for x in some]
-                groups.append(Dots(label, [places[x] for x in some], titles, colour))
+            if names:
+                titles = [comparison.systems[x].title for x in names]
+                groups.append(Dots(label, [places[x] for x in names], titles, colour))
         joins = [(places[a], places[b]) for a, b in itertools.pairwise(front)]
         pictures.append(
             Picture(f"{title} and cost", groups, joins, x="minutes of a processor", y=title)

@@ -85,8 +85,8 @@ def _read_files(config: CompareRun, workdir: str) -> CachedResult[list[str]]:
     left_out = [yours["tests"]] if yours["tests"] else []
     stamps |= training_dictionary.stamps(config, yours, left_out)
     if config.compare.parallel not in _NO_FILES:
-        found = parallel.find(config.compare.parallel, languages, "compare.parallel")
-        stamps |= file_stamps.stamps(itertools.chain.from_iterable(x.paths for x in found))
+        bitexts = parallel.find(config.compare.parallel, languages, "compare.parallel")
+        stamps |= file_stamps.stamps(itertools.chain.from_iterable(x.paths for x in bitexts))
     return CachedResult(
         os.path.join(workdir, "files.json"),
         {},

@@ -300,9 +300,9 @@ def _system(name: str) -> System:
     if name.endswith(".py"):
         title = os.path.splitext(os.path.basename(name))[0]
         return System(title, title, name, *_BROUGHT)
-    known = [*SYSTEMS, *SETS]
+    names = [*SYSTEMS, *SETS]
     raise ValueError(
-        f"config.compare.systems: there is no system {name!r}. {nearest(name, known)} A config is "
+        f"config.compare.systems: there is no system {name!r}. {nearest(name, names)} A config is "
         "FILE.py; models are run:DIR, hf:DIR, laser:DIR, vec:en=FILE,de=FILE"
     )
 

@@ -65,8 +65,8 @@ def files(config: CompareRun, task: str) -> TaskFiles | None:
     tested = registry.lookup("transfer_task", task)().files(folder)
     for language in dict.fromkeys(["en", *languages]):
         wanted = [f"{language}.train.*", f"train.{language}.*", f"{language}_*.train.*"]
-        found = (glob.glob(os.path.join(glob.escape(folder), name)) for name in wanted)
-        paths = sorted(itertools.chain.from_iterable(found))
+        matches = (glob.glob(os.path.join(glob.escape(folder), name)) for name in wanted)
+        paths = sorted(itertools.chain.from_iterable(matches))
         if paths:
             return TaskFiles(
                 f"{language}:{paths[0]}", folder, [x for x in languages if x in tested]
@@ -76,23 +76,23 @@ def files(config: CompareRun, task: str) -> TaskFiles | None:
     )
 
 
-def run_of(config: CompareRun, task: str, encoder: str, known: Sequence[str]) -> TransferRun | None:
+def run_of(config: CompareRun, task: str, encoder: str, codes: Sequence[str]) -> TransferRun | None:
     """The options of a task's run on an encoder; None where there are no rows for it.
 
     Args:
       config: of the comparison, resolved.
       task: one of `names`.
       encoder: run:DIR, hf:DIR or vec:FILES.
-      known: the languages that the encoder knows.
+      codes: the languages that the encoder knows.
     """
     rows = files(config, task)
     settings = config.compare
     if rows is None:
         return None
     learned = rows.train.partition(":")[0] or "en"
-    tested = [x for x in rows.languages if x in known]
+    tested = [x for x in rows.languages if x in codes]
     # The figure is the mean of the languages without labels, of which one must be tested.
-    if learned not in known or not set(tested) - {learned}:
+    if learned not in codes or not set(tested) - {learned}:
         return None
     file, values = _CONFIGS[task]
     run = options.from_file(f"{os.path.join(settings.configs, file)}.py:{config.scale}", values)

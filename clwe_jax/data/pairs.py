@@ -23,13 +23,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--languages", default="", help="languages to write: de,en (default: all)")
     parser.add_argument("--most", type=int, default=0, help="most rows to read (default: all)")
     parser.add_argument("--tfds_dir", default="", help="folder of data sets (default: TFDS's own)")
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     from clwe_jax.data.graph import tfds_sets  # the only use of TensorFlow
 
-    languages = [x.strip() for x in given.languages.split(",") if x.strip()]
+    languages = [x.strip() for x in args.languages.split(",") if x.strip()]
     try:
         counts = tfds_sets.write_pairs(
-            given.name, given.split, languages, given.most, given.tfds_dir, given.out
+            args.name, args.split, languages, args.most, args.tfds_dir, args.out
         )
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")

@@ -112,23 +112,23 @@ def _prepare(config, out, work, rows, heldout_rows, job=None) -> dict[str, Any]:
     from clwe_jax.data.graph import offline, pipeline  # the only use of TensorFlow
 
     run_text = offline.run_text(job, config, work) if job else text_of_run.build(config, work)
-    made = pipeline.of_run(config, run_text, _BATCH)
+    built = pipeline.of_run(config, run_text, _BATCH)
     run_text.tokenizer.save(os.path.join(out, "vocab"))
     os.makedirs(os.path.join(out, "heldout"), exist_ok=True)
     heldout = {}
-    for language, batches in made.heldout(max(1, heldout_rows // _BATCH)).items():
+    for language, batches in built.heldout(max(1, heldout_rows // _BATCH)).items():
         kept = _concatenate([prepared.drop_empty_rows(batch) for batch in batches])
         prepared.write_rows(os.path.join(out, "heldout", f"{language}.npz"), kept)
         heldout[language] = _size(kept)
     if job:
         shards, form, stats = offline.write_rows(job, work, run_text)
     else:
-        source = made.source(repeat=bool(rows))
+        source = built.source(repeat=bool(rows))
         shards, form = _write_shards(source, out, rows)
         stats = source.stats()
     if not shards:
         raise ValueError("The text yields no row: is every file of config.data.source empty?")
-    read = made.stamps["files"] | made.stamps["dictionaries"]
+    read = built.stamps["files"] | built.stamps["dictionaries"]
     content = hashlib.sha256(json.dumps([to_dict(config), shards, read]).encode()).hexdigest()
     meta = {
         "version": prepared.VERSION,
@@ -146,13 +146,13 @@ def _prepare(config, out, work, rows, heldout_rows, job=None) -> dict[str, Any]:
     }
     extras = {
         "description": run_text.description,
-        "examples": made.examples(_EXAMPLES),
+        "examples": built.examples(_EXAMPLES),
         "frequent": run_text.frequent,
         "counts": run_text.frequencies.to_json() if run_text.frequencies else None,
         "sample": run_text.sample,
     }
     atomic.write_json(os.path.join(out, prepared.EXTRAS), extras, indent=None)
-    if labels := made.labels():
+    if labels := built.labels():
         with atomic.writing(os.path.join(out, prepared.LABELS)) as file:
             np.savez_compressed(file, **labels._asdict())
     # Last: a folder with this file is complete.
@@ -219,27 +219,27 @@ def _flags_parser(argv: list[str]) -> list[str]:
 
 def main(argv: list[str]) -> None:
     """The command line."""
-    given = flags.FLAGS
-    if len(argv) > 1 or given.config is None or not given.out:
+    values = flags.FLAGS
+    if len(argv) > 1 or values.config is None or not values.out:
         sys.exit("usage: clwe-jax prepare --config=FILE --out=DIR [--rows=N]")
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
     try:
         meta = prepare(
-            options.parse(given.config),
-            given.out,
-            given.rows,
-            given.heldout_rows,
-            given.pipeline_options,
-            given.parts,
+            options.parse(values.config),
+            values.out,
+            values.rows,
+            values.heldout_rows,
+            values.pipeline_options,
+            values.parts,
         )
     except (ValueError, OSError, ImportError) as error:
         sys.exit(
             f"error: {extras.explain_error(error) if isinstance(error, ImportError) else error}"
         )
     print(
-        f"{given.out}: {meta['rows']:,} rows, {meta['stats']['pieces']:,} pieces in "
-        f"{len(meta['shards']):,} files. Train with --config.data.source=batches:{given.out}"
+        f"{values.out}: {meta['rows']:,} rows, {meta['stats']['pieces']:,} pieces in "
+        f"{len(meta['shards']):,} files. Train with --config.data.source=batches:{values.out}"
     )
 
 

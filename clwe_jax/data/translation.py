@@ -80,13 +80,13 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
                 np.array([*tokenizer.encode(text, language)[0], end], np.int32) for text in texts
             ]
         # A side without words is its end alone.
-        fits = [all(1 < len(side) <= length for side in both) for both in zip(*sides.values())]
-        if not all(fits):
+        is_short = [all(1 < len(side) <= length for side in pair) for pair in zip(*sides.values())]
+        if not all(is_short):
             what = f"pairs of {files.source}-{files.target} without words or longer than {length} pieces"
-            skipped[what] = skipped.get(what, 0) + len(fits) - sum(fits)
+            skipped[what] = skipped.get(what, 0) + len(is_short) - sum(is_short)
         for target in wanted:
             source = files.target if target == files.source else files.source
-            kept = [x for x, fit in enumerate(fits) if fit]
+            kept = [x for x, fit in enumerate(is_short) if fit]
             inputs += [sides[source][x] for x in kept]
             outputs += [sides[target][x] for x in kept]
             sources += [tokenizer.language_id(source)] * len(kept)
@@ -166,12 +166,12 @@ def epoch(pieces: TranslationPieces, temperature: float) -> np.ndarray:
     lengths = pieces.columns.lengths
     chosen = []
     places = {group: np.flatnonzero(pieces.groups == group) for group in pieces.counts}
-    sizes = {group: float(lengths[some].sum()) for group, some in places.items()}
+    sizes = {group: float(lengths[rows].sum()) for group, rows in places.items()}
     shares = corpora.temperature_shares(sizes, temperature)
     times = {group: shares[group] / sizes[group] for group in places}
-    for group, some in places.items():
-        total = round(len(some) * times[group] / min(times.values()))
-        chosen.append(some[np.arange(total) * len(some) // total])
+    for group, rows in places.items():
+        total = round(len(rows) * times[group] / min(times.values()))
+        chosen.append(rows[np.arange(total) * len(rows) // total])
     return np.concatenate(chosen)
 
 

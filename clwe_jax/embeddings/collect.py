@@ -65,9 +65,9 @@ class Collector:
         self.examples: dict[str, str] = {}
         self._max_vocab = max_vocab
         self._language = language
-        known = [size for size in (max_vocab, capacity) if size is not None]
+        limits = [size for size in (max_vocab, capacity) if size is not None]
         # np.empty reserves address space; only written rows take memory.
-        self._vectors = np.empty((min(known) if capacity is not None else _START, dim), np.float32)
+        self._vectors = np.empty((min(limits) if capacity is not None else _START, dim), np.float32)
         self._words: dict[str, None] = {}
         self._counts: list[int] = []
 
@@ -114,11 +114,11 @@ class Collector:
             if isinstance(word, bytes):
                 word = self._decode_word(word, places[row])
             if self._language:
-                own = self._of_language(word)
-                if own is None:
+                key = self._of_language(word)
+                if key is None:
                     self.note("other_languages", places[row], word)
                     continue
-                word = own
+                word = key
             if row in doubtful and not self._usable(word, vectors[row], places[row]):
                 continue
             if word in seen:
@@ -133,8 +133,8 @@ class Collector:
             rows.append(row)
         end = len(seen)
         self._grow(end)
-        whole = len(rows) == len(vectors)
-        self._vectors[end - len(rows) : end] = vectors if whole else vectors[rows]
+        keeps_all = len(rows) == len(vectors)
+        self._vectors[end - len(rows) : end] = vectors if keeps_all else vectors[rows]
         if counts is not None:
             self._counts += [counts[row] for row in rows]
 

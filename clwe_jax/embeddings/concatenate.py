@@ -39,26 +39,26 @@ def vectors(
     return LazyVectors(trained, lambda x: _of_language(dictionary[x], trained[x], length))
 
 
-def _of_language(known: Vectors, trained: Vectors, length: float) -> Vectors:
-    words = list(dict.fromkeys([*trained.words, *known.words]))
+def _of_language(dictionary: Vectors, trained: Vectors, length: float) -> Vectors:
+    words = list(dict.fromkeys([*trained.words, *dictionary.words]))
     counts = np.zeros(len(words), np.int64)
-    for vectors in (known, trained):
+    for vectors in (dictionary, trained):
         if vectors.counts is not None:
             rows = vectors.rows(words)
             counts[rows >= 0] = vectors.counts[rows[rows >= 0]]
     order = np.argsort(-counts, kind="stable")
     words = [words[row] for row in order.tolist()]
-    joined = np.zeros((len(words), known.dim + trained.dim), np.float16)
+    joined = np.zeros((len(words), dictionary.dim + trained.dim), np.float16)
     # With the mean, trained vectors cost 5 points of retrieval; without it they add 3 to 6.
     mean = trained.vectors.mean(0) if len(trained) else 0
     centered = length * unit(trained.vectors - mean)
-    for vectors, given, part in (
-        (known, known.vectors, slice(known.dim)),
-        (trained, centered, slice(known.dim, None)),
+    for vectors, part_vectors, part in (
+        (dictionary, dictionary.vectors, slice(dictionary.dim)),
+        (trained, centered, slice(dictionary.dim, None)),
     ):
         rows = vectors.rows(words)
-        here = np.flatnonzero(rows >= 0)
-        for start in range(0, len(here), _ROWS):
-            some = here[start : start + _ROWS]
-            joined[some, part] = given[rows[some]]
+        present = np.flatnonzero(rows >= 0)
+        for start in range(0, len(present), _ROWS):
+            block = present[start : start + _ROWS]
+            joined[block, part] = part_vectors[rows[block]]
     return Vectors(words, joined, counts[order])

@@ -54,13 +54,13 @@ def vectors(
     rank[frequent] = np.arange(len(frequent))
     sentence = np.repeat(np.arange(len(splits) - 1), np.diff(splits))[: len(ids)]
     information = _information(rank[ids], sentence, len(names))
-    found = information @ _directions(information[:_FITTED], dim, seed)
+    points = information @ _directions(information[:_FITTED], dim, seed)
     # Words without an informative context would all have the same vector, the mean's opposite.
-    known = np.flatnonzero(found.any(1))
-    if len(known) < 2:
+    rows = np.flatnonzero(points.any(1))
+    if len(rows) < 2:
         return [], np.zeros((0, 0), np.float32)
-    mean = found[known[known < _FITTED]].mean(0)
-    return [names[row] for row in known], unit(found[known] - mean).astype(np.float32)
+    mean = points[rows[rows < _FITTED]].mean(0)
+    return [names[row] for row in rows], unit(points[rows] - mean).astype(np.float32)
 
 
 def _information(ranks: np.ndarray, sentence: np.ndarray, size: int) -> sparse.csr_matrix:

@@ -220,8 +220,10 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
                 counts.repaired_lines,
                 counts.lines,
             )
-    whole = Corpus(list(numbers), ids, splits, places, files, describe_repairs(read_lines))
-    return dataclasses.replace(whole, spellings=tally.spellings({x: whole.counts(x) for x in ids}))
+    joined = Corpus(list(numbers), ids, splits, places, files, describe_repairs(read_lines))
+    return dataclasses.replace(
+        joined, spellings=tally.spellings({x: joined.counts(x) for x in ids})
+    )
 
 
 @time_parts.part(time_parts.TEXT)
@@ -235,12 +237,12 @@ def of_sentences(
     ids = {}
     splits = {}
     places = {}
-    for language, own in sentences.items():
+    for language, texts in sentences.items():
         ids[language], splits[language], places[language], _ = _number_words(
-            [("", own)], language, normalizer, segmenter, numbers, tally
+            [("", texts)], language, normalizer, segmenter, numbers, tally
         )
-    whole = Corpus(list(numbers), ids, splits, places)
-    return dataclasses.replace(whole, spellings=tally.spellings({x: whole.counts(x) for x in ids}))
+    text = Corpus(list(numbers), ids, splits, places)
+    return dataclasses.replace(text, spellings=tally.spellings({x: text.counts(x) for x in ids}))
 
 
 def _number_words(
@@ -253,7 +255,7 @@ def _number_words(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[str, int]]]:
     """Ids, splits, places and files of a language's text, of (file, its lines)."""
     # Most pieces between spaces repeat, so each is normalised and segmented once.
-    known: dict[str, list[int]] = {}
+    ids_of_piece: dict[str, list[int]] = {}
     odd: dict[str, list[str]] = {}  # pieces that are written otherwise than their words
     odd_counts: collections.Counter[str] = collections.Counter()
     ids = array.array("i")
@@ -265,13 +267,13 @@ def _number_words(
         files.append((path, place))
         for line in lines:
             for piece in line.split():
-                piece_ids = known.get(piece)
+                piece_ids = ids_of_piece.get(piece)
                 if piece_ids is None:
                     words = segmenter.words(normalizer(piece, language), language)
                     piece_ids = [numbers[word] for word in words]
                     is_odd = tally.is_odd(piece, words, language)
-                    if len(piece) <= _CACHED and len(known) < _MAX_CACHED:
-                        known[piece] = piece_ids
+                    if len(piece) <= _CACHED and len(ids_of_piece) < _MAX_CACHED:
+                        ids_of_piece[piece] = piece_ids
                         if is_odd:
                             odd[piece] = words
                     elif is_odd:

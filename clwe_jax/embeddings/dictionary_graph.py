@@ -22,8 +22,8 @@ def translations(
     """
     counted = []
     for language in dictionary.languages:
-        own = counts.get(language, {})
-        counted += [own.get(word, 0) for word in dictionary.language_words(language)]
+        language_counts = counts.get(language, {})
+        counted += [language_counts.get(word, 0) for word in dictionary.language_words(language)]
     weights = (np.array(counted) + 1.0) ** POWER
     source, target = dictionary.edges()
     shape = (len(dictionary),) * 2
@@ -36,12 +36,12 @@ def depths(graph: sparse.csr_matrix, hub: slice) -> np.ndarray:
     Args:
       hub: the entries of the hub.
     """
-    found = np.full(graph.shape[0], -1)
-    found[hub] = 0
+    depth = np.full(graph.shape[0], -1)
+    depth[hub] = 0
     ahead = graph.astype(bool)
-    for step in range(1, len(found)):
-        new = (found < 0) & (ahead @ (found == step - 1))
+    for step in range(1, len(depth)):
+        new = (depth < 0) & (ahead @ (depth == step - 1))
         if not new.any():
             break
-        found[new] = step
-    return found
+        depth[new] = step
+    return depth

@@ -17,11 +17,11 @@ from clwe_jax.embeddings.word_graph import GUESSED_LENGTH, SPELLING_LENGTH
 from clwe_jax.embeddings.word_rows import WordRows
 
 
-def vectors(made: WordRows, paired: Mapping[str, Regression] = {}) -> LazyVectors[Vectors]:
+def vectors(word_rows: WordRows, paired: Mapping[str, Regression] = {}) -> LazyVectors[Vectors]:
     """Vectors of the dictionary's and the text's words in one space.
 
     Args:
-      made: the vectors that follow from dictionary and links.
+      word_rows: the vectors that follow from dictionary and links.
       paired: language -> what given pairs taught; empty: there are none.
 
     Returns:
@@ -30,22 +30,22 @@ def vectors(made: WordRows, paired: Mapping[str, Regression] = {}) -> LazyVector
       `paired` last. Words that nothing connects to the dictionary or to another language are left out.
     """
     behind = width_of(paired)
-    graph = made.graph
-    words = made.graph.options
+    graph = word_rows.graph
+    words = word_rows.graph.options
 
     def of(language: str) -> Vectors:
         names = graph.words[language]
-        rows = made.of(language)
-        own = graph.counts[language]
+        rows = word_rows.of(language)
+        counts = graph.counts[language]
         if words.spelling_dim:
-            spelled = graph.ngrams.directions(names, words.spelling_dim, made.seed)
+            spelled = graph.ngrams.directions(names, words.spelling_dim, word_rows.seed)
             rows = np.concatenate([rows, spelled * np.float32(SPELLING_LENGTH)], 1)
         if behind:
             taught = np.zeros((len(names), behind), np.float32)
             if language in paired:
                 taught = paired[language].sums(graph.ngrams, names)
             rows = np.concatenate([rows, taught], 1)
-        occurrences = np.array([own.get(name, 0) for name in names], np.int64)
+        occurrences = np.array([counts.get(name, 0) for name in names], np.int64)
         order = np.argsort(-occurrences, kind="stable")
         order = order[np.abs(rows).max(1, initial=0)[order] > 0]
         return Vectors([names[i] for i in order], rows[order], occurrences[order])
@@ -54,23 +54,23 @@ def vectors(made: WordRows, paired: Mapping[str, Regression] = {}) -> LazyVector
 
 
 def make_spelling(
-    made: WordRows, behind: int = 0, compared: float = 1.0, paired: Mapping[str, Regression] = {}
+    rows: WordRows, behind: int = 0, compared: float = 1.0, paired: Mapping[str, Regression] = {}
 ) -> Spelling:
     """Vectors of any string, in the space of `vectors`.
 
     Args:
       behind: dimensions of the space behind those of `vectors`, of which a spelling says nothing.
     """
-    graph = made.graph
-    words = made.graph.options
-    prior = made.hub_regression
+    graph = rows.graph
+    words = rows.graph.options
+    prior = rows.hub_regression
     regressions = {}
     for language in graph.counts:
         if language == graph.hub and prior is not None:
             regressions[language] = prior
             continue
-        regressions[language] = graph.regression(language, made.of_entries(language), prior)
-    width = made.width + words.spelling_dim + width_of(paired) + behind
+        regressions[language] = graph.regression(language, rows.of_entries(language), prior)
+    width = rows.width + words.spelling_dim + width_of(paired) + behind
     return Spelling(
         graph.ngrams,
         regressions,
@@ -78,7 +78,7 @@ def make_spelling(
         words.spelling_dim,
         SPELLING_LENGTH,
         width,
-        made.seed,
+        rows.seed,
         compared,
         paired,
     ).to_float16()

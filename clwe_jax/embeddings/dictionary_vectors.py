@@ -46,7 +46,7 @@ def vectors(
       float32 [N, dim]. A word that no chain of translations connects to the hub is left out.
     """
     rows = np.zeros((len(dictionary), dim), np.float32)
-    known = np.zeros(len(dictionary), np.bool_)
+    has_vector = np.zeros(len(dictionary), np.bool_)
     spans = {}
     splits = dictionary.language_splits
     for language, first, last in zip(dictionary.languages, splits[:-1], splits[1:]):
@@ -54,34 +54,34 @@ def vectors(
     first = spans[hub(dictionary)]
     rng = np.random.default_rng(seed)
     rows[first] = unit(rng.standard_normal((first.stop - first.start, dim), np.float32))
-    known[first] = True
-    reach(dictionary, rows, known)
+    has_vector[first] = True
+    reach(dictionary, rows, has_vector)
     result = {}
     for language in languages:
         span = spans.get(language, slice(0, 0))
-        kept = known[span]
+        kept = has_vector[span]
         names = dictionary.language_words(language)
         result[language] = [names[i] for i in np.flatnonzero(kept)], rows[span][kept]
     return result
 
 
-def reach(dictionary: Dictionary, rows: np.ndarray, known: np.ndarray) -> None:
+def reach(dictionary: Dictionary, rows: np.ndarray, has_vector: np.ndarray) -> None:
     """Gives words without a vector the unit mean of their translations that have one, in place.
 
     It is repeated until no further word is reached.
 
     Args:
       rows: vectors of its words, float32 [words, dim].
-      known: bool [words], whether a word has a vector.
+      has_vector: bool [words], whether a word has a vector.
     """
     splits = dictionary.language_splits.tolist()
     spans = [slice(first, last) for first, last in zip(splits[:-1], splits[1:])]
     while True:
         # All means are of earlier words: the order of the languages does not matter.
-        reached = [_means(dictionary, span, rows, known) for span in spans]
+        reached = [_means(dictionary, span, rows, has_vector) for span in spans]
         for words, means in reached:
             rows[words] = means
-            known[words] = True
+            has_vector[words] = True
         if not any(len(words) for words, _ in reached):
             break
 
@@ -98,13 +98,13 @@ def unit(rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
 
 
 def _means(
-    dictionary: Dictionary, span: slice, rows: np.ndarray, known: np.ndarray
+    dictionary: Dictionary, span: slice, rows: np.ndarray, has_vector: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The unknown words of a language with a known translation, and the unit means of those."""
     ends = dictionary.group_splits[dictionary.entry_splits[span.start : span.stop + 1]]
     source = np.repeat(np.arange(span.start, span.stop), np.diff(ends))
     target = dictionary.target_ids[ends[0] : ends[-1]]
-    chosen = ~known[source] & known[target]
+    chosen = ~has_vector[source] & has_vector[target]
     words, starts = np.unique(source[chosen], return_index=True)
     if not len(words):
         return words, np.zeros((0, rows.shape[1]), np.float32)

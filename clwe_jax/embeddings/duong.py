@@ -119,16 +119,16 @@ def _contexts(
     """
     reach = int(widths.max())
     offsets = np.concatenate([np.arange(-reach, 0), np.arange(1, reach + 1)])
-    here = np.arange(first, last)
-    there = here[:, None] + offsets
+    centers = np.arange(first, last)
+    context_places = centers[:, None] + offsets
     inside = np.abs(offsets) <= widths[:, None]
-    inside &= (there >= 0) & (there < len(ids))
-    there = np.clip(there, 0, len(ids) - 1)  # [b, 2 reach]
-    inside &= sentence[there] == sentence[here][:, None]
+    inside &= (context_places >= 0) & (context_places < len(ids))
+    context_places = np.clip(context_places, 0, len(ids) - 1)  # [b, 2 reach]
+    inside &= sentence[context_places] == sentence[centers][:, None]
     sizes = inside.sum(1)
-    some = sizes > 0
-    splits = np.concatenate([[0], np.cumsum(sizes[some])])
-    return ids[here[some]], ids[there[inside]], splits
+    has_context = sizes > 0
+    splits = np.concatenate([[0], np.cumsum(sizes[has_context])])
+    return ids[centers[has_context]], ids[context_places[inside]], splits
 
 
 def train(
@@ -154,7 +154,7 @@ def train(
     settings = settings.over(sum(map(corpus.size, languages)) // len(languages))
     random = np.random.default_rng(seed)
     text = _tag_words(corpus, settings.min_count)
-    known = _links(text, dictionary)
+    translations = _links(text, dictionary)
     count = len(text.counts)
     shape = (count, settings.dim)
     inputs, outputs = (
@@ -178,7 +178,7 @@ def train(
             # `words` stands for the translations, which are chosen below by the contexts' means.
             batch = Batch(words, contexts, splits, words, np.minimum(drawn, count - 1))
             context = means(inputs.table, batch)
-            chosen = choose(inputs.table, words, context[0], known)
+            chosen = choose(inputs.table, words, context[0], translations)
             grads = gradients(
                 inputs.table,
                 outputs.table,

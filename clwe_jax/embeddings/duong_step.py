@@ -99,13 +99,13 @@ def gradients(
     rows, row = np.unique(np.concatenate([truth, batch.noise]), return_inverse=True)
     noise = row[len(truth) :]
     row = row[: len(truth)]
-    known = outputs[rows]
-    positive = np.einsum("nd,nd->n", known[row], hidden[place])
-    negative = hidden @ known[noise].T
+    row_outputs = outputs[rows]
+    positive = np.einsum("nd,nd->n", row_outputs[row], hidden[place])
+    negative = hidden @ row_outputs[noise].T
     weights = np.full(negative.shape, negatives / len(batch.noise), inputs.dtype)
     weights[batch.words[:, None] == batch.noise] = 0
     weights[batch.translations[:, None] == batch.noise] = 0
-    apart = known - inputs[rows]
+    apart = row_outputs - inputs[rows]
     # How often the distance of each row counts: once as a truth, and in the mean over the noise.
     times = np.bincount(row, minlength=len(rows)).astype(inputs.dtype)
     # A word may be drawn as noise twice: `add.at` adds both, += would add one.
@@ -120,7 +120,7 @@ def gradients(
     weights *= _logistic(negative)
 
     to_truth = sparse.csr_matrix((wrong, (row, place)), (len(rows), count))  # [rows, B]
-    for_hidden = to_truth.T @ known + weights @ known[noise]
+    for_hidden = to_truth.T @ row_outputs + weights @ row_outputs[noise]
     for_outputs = to_truth @ hidden
     np.add.at(for_outputs, noise, weights.T @ hidden)
     pull = 2 * combining * times[:, None] * apart

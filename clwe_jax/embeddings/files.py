@@ -233,13 +233,13 @@ def _read_fasttext(path: str, max_vocab: int | None) -> Vectors:
 
 def _read_packed_npz(file: BinaryIO, path: str, max_vocab: int | None) -> Vectors:
     with tempfile.TemporaryDirectory() as folder:
-        whole = os.path.join(folder, "vectors.npz")
-        with open(whole, "wb") as target:
+        copy = os.path.join(folder, "vectors.npz")
+        with open(copy, "wb") as target:
             shutil.copyfileobj(file, target, _BLOCK)
         try:
-            vectors = Vectors.load(whole)
+            vectors = Vectors.load(copy)
         except ValueError as error:
-            raise ValueError(str(error).replace(whole, path)) from error
+            raise ValueError(str(error).replace(copy, path)) from error
         return keep_usable(path, vectors, max_vocab)
 
 
@@ -321,9 +321,9 @@ def _write_binary(file: BinaryIO, vectors: Vectors) -> None:
 def _write_npz(file: BinaryIO, vectors: Vectors) -> None:
     # A gzip stream cannot seek back, as writing a zip archive needs.
     with tempfile.TemporaryDirectory() as folder:
-        whole = os.path.join(folder, "vectors.npz")
-        vectors.save(whole)
-        with open(whole, "rb") as source:
+        copy = os.path.join(folder, "vectors.npz")
+        vectors.save(copy)
+        with open(copy, "rb") as source:
             shutil.copyfileobj(source, file, _BLOCK)
 
 

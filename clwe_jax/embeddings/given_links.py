@@ -29,16 +29,16 @@ def link_words(
 
     A language is linked to the hub; one that shares no sentence with the hub, to all that it does.
     """
-    pairs = _asked_pairs(text.given.pairs, graph.hub)
+    pairs = _asked_pairs(text.parallel.pairs, graph.hub)
     languages = dict.fromkeys(itertools.chain(*pairs))
     sentences = {x: text.word_rows(x, graph.index[x]) for x in languages}
     started = time.monotonic()
     rows = word_rows.rows(graph, options.dim, seed)
     links = {}
     hub = rows.of(graph.hub)
-    for (a, b), both in pairs.items():
-        sides = [[sentences[x][row] for row in both[:, n].tolist()] for n, x in enumerate((a, b))]
-        kept = [n for n, some in enumerate(zip(*sides)) if all(map(len, some))]
+    for (a, b), ids in pairs.items():
+        sides = [[sentences[x][row] for row in ids[:, n].tolist()] for n, x in enumerate((a, b))]
+        kept = [n for n, words in enumerate(zip(*sides)) if all(map(len, words))]
         sides = [[side[n] for n in kept] for side in sides]
         vectors = [hub if x == graph.hub else rows.of(x) for x in (a, b)]
         links[a, b] = linking.link_words(graph, (a, b), sides, vectors, options.position_weight)

@@ -20,34 +20,34 @@ class GivenText:
     """Translated sentences of several languages as words.
 
     Attributes:
-      corpus: the sentences; the place of each is its row in `given.sentences`.
-      given: the same sentences as text, and the rows that translate each other.
+      corpus: the sentences; the place of each is its row in `parallel.sentences`.
+      parallel: the same sentences as text, and the rows that translate each other.
     """
 
     corpus: Corpus
-    given: Given
+    parallel: Given
 
     @classmethod
-    def cut(cls, given: Given, normalizer: Normalizer, segmenter: Segmenter) -> GivenText:
+    def cut(cls, parallel: Given, normalizer: Normalizer, segmenter: Segmenter) -> GivenText:
         """Cuts the sentences into words."""
-        made = cls(corpus.of_sentences(given.sentences, normalizer, segmenter), given)
-        for (a, b), rows in given.pairs.items():
+        text = cls(corpus.of_sentences(parallel.sentences, normalizer, segmenter), parallel)
+        for (a, b), rows in parallel.pairs.items():
             logging.info("%s-%s: %s pairs of sentences are given", a, b, f"{len(rows):,}")
-        return made
+        return text
 
     def word_rows(self, language: str, index: Mapping[str, int]) -> list[np.ndarray]:
         """The rows of each sentence's words in an index; words that it lacks are left out."""
-        own = self.corpus
+        cut_text = self.corpus
         words = self.corpus.words
-        ids = own.ids[language]
-        places = own.places[language]
-        splits = own.splits[language]
+        ids = cut_text.ids[language]
+        places = cut_text.places[language]
+        splits = cut_text.splits[language]
         row_of = np.full(len(words), -1, np.int64)
         for word in np.unique(ids).tolist():
             row_of[word] = index.get(words[word], -1)
         rows = row_of[ids]
         owners = np.repeat(places, np.diff(splits))[rows >= 0]
-        count = len(self.given.sentences[language])
+        count = len(self.parallel.sentences[language])
         return np.split(rows[rows >= 0], np.searchsorted(owners, np.arange(1, count)))
 
     def append_to(self, text: Corpus | None, languages: Sequence[str]) -> Corpus:
@@ -70,8 +70,8 @@ class GivenText:
                 splits[language] = own_splits
                 places[language] = own_places
                 continue
-            known = set(_as_bytes(text.ids[language], text.splits[language]))
-            new = np.array([x not in known for x in _as_bytes(own_ids, own_splits)], np.bool_)
+            seen = set(_as_bytes(text.ids[language], text.splits[language]))
+            new = np.array([x not in seen for x in _as_bytes(own_ids, own_splits)], np.bool_)
             lengths = np.diff(own_splits)
             ends = text.splits[language][-1] + np.cumsum(lengths[new])
             behind = text.places[language][-1] + APART
@@ -84,8 +84,8 @@ class GivenText:
         if text is not None:
             files = text.files
             mended = text.mended
-            for language, own in text.spellings.items():
-                spelled[language] = {**spelled.get(language, {}), **own}
+            for language, spellings in text.spellings.items():
+                spelled[language] = {**spelled.get(language, {}), **spellings}
         return Corpus(list(numbers), ids, splits, places, files, mended, spelled)
 
     def _texts(
@@ -96,9 +96,9 @@ class GivenText:
             return np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int64)
         places = self.corpus.places[language]
         splits = self.corpus.splits[language]
-        count = int(np.searchsorted(places, self.given.texts[language]))
-        own = number_of[self.corpus.ids[language][: splits[count]]]
-        return own, splits[: count + 1], places[:count]
+        count = int(np.searchsorted(places, self.parallel.texts[language]))
+        ids = number_of[self.corpus.ids[language][: splits[count]]]
+        return ids, splits[: count + 1], places[:count]
 
 
 def _as_bytes(ids: np.ndarray, splits: np.ndarray) -> list[bytes]:

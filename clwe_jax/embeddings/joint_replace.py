@@ -58,10 +58,10 @@ def links(
         if word not in source:
             continue
         groups = []
-        for there, others in dictionary.synonyms(word, language).items():
-            known = targets.get(there)
-            if known is not None:
-                groups.append([known[other] for other in others if other in known])
+        for target, others in dictionary.synonyms(word, language).items():
+            target_ids = targets.get(target)
+            if target_ids is not None:
+                groups.append([target_ids[other] for other in others if other in target_ids])
         groups = [group for group in groups if group]
         for group in groups:
             rows += [source[word]] * len(group)
@@ -109,16 +109,16 @@ def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int
         translations = links(dictionary, language, numbers, others, len(numbers))
         running = corpus.ids[language]
         random = np.random.default_rng([seed, place])
-        known = np.diff(translations.starts)[running] > 0
-        chosen = np.flatnonzero(known & (random.random(len(running)) < rate))
+        has_entry = np.diff(translations.starts)[running] > 0
+        chosen = np.flatnonzero(has_entry & (random.random(len(running)) < rate))
         replaced = running.copy()
         replaced[chosen] = translations.draw(running[chosen], random)
         ids[language] = replaced
-        covered += int(known.sum())
+        covered += int(has_entry.sum())
         logging.info(
             "%s: %.1f%% of the running words have a translation, %.1f%% are replaced",
             language,
-            100 * known.mean(),
+            100 * has_entry.mean(),
             100 * len(chosen) / max(1, len(running)),
         )
     if not covered:
@@ -136,10 +136,10 @@ def no_coverage_message(dictionary: Dictionary, words: Mapping[str, Mapping[str,
     """
     seen = []
     for language, counts in words.items():
-        there = [word for word, _ in zip(filter(str.isalpha, counts), range(3))]
+        in_text = [word for word, _ in zip(filter(str.isalpha, counts), range(3))]
         listed = [word for word, _ in zip(dictionary.language_words(language), range(3))]
         seen.append(
-            f"{language} has {', '.join(map(repr, there)) or 'no words'} in the text and "
+            f"{language} has {', '.join(map(repr, in_text)) or 'no words'} in the text and "
             f"{', '.join(map(repr, listed)) or 'none'} in the dictionary"
         )
     return (

@@ -78,8 +78,8 @@ class Ngrams:
         draws = _draws(dim, seed)
         rows = np.empty((len(words), dim), np.float32)
         for start in range(0, len(words), _ROWS):
-            some = slice(start, start + _ROWS)
-            rows[some] = unit(np.asarray(self.features(words[some]) @ draws))
+            block = slice(start, start + _ROWS)
+            rows[block] = unit(np.asarray(self.features(words[block]) @ draws))
         return rows * (_has_letters(words) & ~_is_unspaced(words))[:, None]
 
 
@@ -155,8 +155,8 @@ class Regression:
         to adds its own factor: it is a feature beside its n-grams."""
         rows = self._answers(ngrams, words)
         index = {word: n for n, word in enumerate(self.words)}
-        own = np.array([index.get(word, -1) for word in words], np.int64)
-        rows[own >= 0] += self.factors[own[own >= 0]]
+        fitted_rows = np.array([index.get(word, -1) for word in words], np.int64)
+        rows[fitted_rows >= 0] += self.factors[fitted_rows[fitted_rows >= 0]]
         return rows
 
     def _answers(self, ngrams: Ngrams, words: Sequence[str]) -> np.ndarray:
@@ -172,8 +172,8 @@ class Regression:
             else:
                 weights = back @ factors
                 for start in range(0, len(words), _ROWS):
-                    some = slice(start, start + _ROWS)
-                    rows[some] = np.asarray(ngrams.features(words[some]) @ weights)
+                    block = slice(start, start + _ROWS)
+                    rows[block] = np.asarray(ngrams.features(words[block]) @ weights)
         if self.prior is not None and self.scale > 0:
             rows += np.float32(self.scale) * self.prior._answers(ngrams, words)
         return rows
@@ -214,9 +214,9 @@ class Spelling:
     def vectors(self, words: Sequence[str], language: str) -> np.ndarray:
         """The vectors of words, float32 [words, width]."""
         rows = np.zeros((len(words), self.width), np.float32)
-        known = self.regressions[language]
-        first = known.factors.shape[1]
-        rows[:, :first] = known.vectors(self.ngrams, words) * np.float32(self.length)
+        regression = self.regressions[language]
+        first = regression.factors.shape[1]
+        rows[:, :first] = regression.vectors(self.ngrams, words) * np.float32(self.length)
         if self.dim:
             part = slice(first, first + self.dim)
             rows[:, part] = self.ngrams.directions(words, self.dim, self.seed)
@@ -235,10 +235,10 @@ class Spelling:
         """
         rows = np.array(vectors, np.float32)  # a copy, because it changes
         first = next((x.factors.shape[1] for x in self.regressions.values()), self.width)
-        known = rows[:, :first]
+        of_entries = rows[:, :first]
         trained = rows[:, first + self.dim + width_of(self.paired) :].any(1)
-        short = trained & (np.einsum("nd,nd->n", known, known) < _KNOWN**2)
-        known[short] *= np.float32(self.compared)
+        short = trained & (np.einsum("nd,nd->n", of_entries, of_entries) < _KNOWN**2)
+        of_entries[short] *= np.float32(self.compared)
         return rows
 
     def to_float16(self) -> Spelling:
@@ -310,14 +310,14 @@ def regression_arrays(kind: str, language: str, fitted: Regression) -> dict[str,
 
 def regressions_of(kind: str, arrays: Mapping[str, np.ndarray]) -> dict[str, Regression]:
     """Language -> the regression that `regression_arrays` has written."""
-    found = {}
+    regressions = {}
     for name in arrays:
         begin, _, language = name.partition("/")
         if begin == f"{kind}words":
             text = arrays[name].tobytes().decode("utf-8")
             words = text.split("\n") if text else []
-            found[language] = Regression(words, arrays[f"{kind}factors/{language}"])
-    return found
+            regressions[language] = Regression(words, arrays[f"{kind}factors/{language}"])
+    return regressions
 
 
 @functools.lru_cache(maxsize=1 << 18)
@@ -367,8 +367,8 @@ def factor_kernel(features: sparse.csr_matrix, ridge: float) -> tuple[np.ndarray
     back = rare.T.tocsr()
     kernel = common @ common.T
     for start in range(0, size, _KERNEL_ROWS):
-        some = slice(start, start + _KERNEL_ROWS)
-        kernel[some] += (rare[some] @ back).toarray()
+        block = slice(start, start + _KERNEL_ROWS)
+        kernel[block] += (rare[block] @ back).toarray()
     kernel[np.diag_indices(size)] += np.float32(ridge)
     # The transpose is in Fortran's order: LAPACK overwrites the symmetric kernel without a copy.
     return linalg.cho_factor(kernel.T, lower=True, overwrite_a=True, check_finite=False)

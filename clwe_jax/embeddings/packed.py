@@ -57,8 +57,8 @@ class Packed:
         codes = np.empty((len(vectors), _width(vectors.shape[1])), np.uint16)
         steps = np.empty(len(vectors), np.float32)
         for start in range(0, len(vectors), _ROWS):
-            some = slice(start, start + _ROWS)
-            codes[some], steps[some] = _pack_rows(np.asarray(vectors[some], np.float32) / scales)
+            block = slice(start, start + _ROWS)
+            codes[block], steps[block] = _pack_rows(np.asarray(vectors[block], np.float32) / scales)
         return cls(codes, steps, scales)
 
     @property
@@ -73,16 +73,16 @@ class Packed:
         codes = np.asarray(self.codes[rows])
         # [n, D / 5, 5] to [n, D], with up to four numbers too many at the end
         levels = _table()[codes].reshape(*codes.shape[:-1], _DIGITS * codes.shape[-1])
-        found = levels[..., : len(self.scales)] * self.scales
-        found *= np.asarray(self.steps[rows])[..., None]
-        return found
+        vectors = levels[..., : len(self.scales)] * self.scales
+        vectors *= np.asarray(self.steps[rows])[..., None]
+        return vectors
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         del copy  # there is no array that could be shared
-        found = np.empty(self.shape, np.float32)
+        vectors = np.empty(self.shape, np.float32)
         for start in range(0, len(self), _ROWS):
-            found[start : start + _ROWS] = self[start : start + _ROWS]
-        return found if dtype is None else found.astype(dtype, copy=False)
+            vectors[start : start + _ROWS] = self[start : start + _ROWS]
+        return vectors if dtype is None else vectors.astype(dtype, copy=False)
 
     def astype(self, dtype: Any, copy: bool = True) -> np.ndarray:
         """All vectors as an array."""
@@ -102,8 +102,8 @@ def _scales(vectors: np.ndarray) -> np.ndarray:
         part = np.asarray(vectors[start : start + _ROWS], np.float32)
         sums += np.einsum("nd,nd->d", part, part)
         counts += np.count_nonzero(part, 0)
-    found = np.sqrt(sums / np.maximum(counts, 1))
-    return np.where(found > 0, found, 1.0).astype(np.float32)
+    deviations = np.sqrt(sums / np.maximum(counts, 1))
+    return np.where(deviations > 0, deviations, 1.0).astype(np.float32)
 
 
 def _pack_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -115,14 +115,14 @@ def _pack_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     steps = np.zeros(len(rows), np.float32)
     for share in _STEPS:
         inverse = 1 / np.where(deviation > 0, share * deviation, 1.0)
-        found = np.clip(np.rint(rows * inverse[:, None]), -_HIGHEST, _HIGHEST)
+        candidates = np.clip(np.rint(rows * inverse[:, None]), -_HIGHEST, _HIGHEST)
         # The step that fits these levels best, and the share of the squares that it explains.
-        along = np.einsum("nd,nd->n", rows, found)
-        of_levels = np.maximum(np.einsum("nd,nd->n", found, found), 1e-30)
+        along = np.einsum("nd,nd->n", rows, candidates)
+        of_levels = np.maximum(np.einsum("nd,nd->n", candidates, candidates), 1e-30)
         better = along**2 / of_levels > best
         best = np.where(better, along**2 / of_levels, best)
         steps = np.where(better, along / of_levels, steps)
-        levels[better] = found[better]
+        levels[better] = candidates[better]
     # int64, because a code of five digits does not fit the int8 of the levels.
     places = np.zeros((len(rows), _width(rows.shape[1]) * _DIGITS), np.int64)
     places[:, : rows.shape[1]] = levels

@@ -86,9 +86,9 @@ def fit(
         for _ in range(_ANSWERS):
             targets = _agree(views, targets)
     fitted = {}
-    for language, both in numbered.items():
+    for language, sentences in numbered.items():
         # One factor at a time, apart from those of the pivots: all would fill the memory.
-        view = views.pop(language, None) or _view(text, language, ngrams, *both)
+        view = views.pop(language, None) or _view(text, language, ngrams, *sentences)
         fitted[language] = _regression(ngrams, view, targets)
     logging.info(
         "Given pairs: vectors of %s words in %d languages, %.0f s",
@@ -125,32 +125,32 @@ def _number_sentences(text: GivenText, hub: str) -> dict[str, tuple[np.ndarray, 
     The hub's sentences are numbered; a sentence of another language has the number of the one that it
     translates, in the hub or in a language that has numbers already.
     """
-    pairs = text.given.pairs
-    rows = len(text.given.sentences.get(hub, ()))
+    pairs = text.parallel.pairs
+    rows = len(text.parallel.sentences.get(hub, ()))
     number_of = {hub: np.arange(rows)}
-    found = True
-    while found:
-        found = False
+    grew = True
+    while grew:
+        grew = False
         for a, b in [*pairs, *(pair[::-1] for pair in pairs)]:
             if a in number_of and b not in number_of:
-                both = pairs[a, b] if (a, b) in pairs else pairs[b, a][:, ::-1]
-                number_of[b] = np.full(len(text.given.sentences[b]), -1)
-                number_of[b][both[:, 1]] = number_of[a][both[:, 0]]
-                found = True
+                linked_rows = pairs[a, b] if (a, b) in pairs else pairs[b, a][:, ::-1]
+                number_of[b] = np.full(len(text.parallel.sentences[b]), -1)
+                number_of[b][linked_rows[:, 1]] = number_of[a][linked_rows[:, 0]]
+                grew = True
     shared = np.bincount(
-        np.concatenate([np.unique(own[own >= 0]) for own in number_of.values()]), minlength=rows
+        np.concatenate([np.unique(x[x >= 0]) for x in number_of.values()]), minlength=rows
     )
     wanted = np.flatnonzero(shared > 1)
     wanted = wanted[:: max(1, -(-len(wanted) // _MAX_SENTENCES))]
     new_number = np.full(rows, -1)
     new_number[wanted] = np.arange(len(wanted))
     result = {}
-    for language, own in number_of.items():
-        numbers = np.where(own >= 0, new_number[own], -1)
+    for language, meanings in number_of.items():
+        numbers = np.where(meanings >= 0, new_number[meanings], -1)
         # Of the sentences with one meaning the first one counts.
         distinct, first = np.unique(numbers, return_index=True)
         result[language] = first[distinct >= 0], distinct[distinct >= 0]
-    return {language: both for language, both in result.items() if len(both[0])}
+    return {language: rows for language, rows in result.items() if len(rows[0])}
 
 
 def _view(
@@ -161,7 +161,7 @@ def _view(
     chosen = [of_rows[row] for row in rows.tolist()]
     used, columns = np.unique(np.concatenate(chosen), return_inverse=True)
     words = [text.corpus.words[number] for number in used.tolist()]
-    splits = np.concatenate([[0], np.cumsum([len(some) for some in chosen])])
+    splits = np.concatenate([[0], np.cumsum([len(words_of_row) for words_of_row in chosen])])
     counts = sparse.csr_matrix(
         (np.ones(len(columns), np.float32), columns, splits), (len(chosen), len(words))
     )
@@ -174,8 +174,8 @@ def _view(
     squares = [np.asarray(x.multiply(x).sum(1)).ravel() for x in (weights, features)]
     scale = sparse.diags((1 / np.sqrt(np.maximum(sum(squares), 1e-9))).astype(np.float32))
     weights = (scale @ weights).tocsr()
-    both = sparse.hstack([weights, scale @ features], "csr")
-    return _View(numbers, words, weights, factor_kernel(both, _RIDGE))
+    features_of_rows = sparse.hstack([weights, scale @ features], "csr")
+    return _View(numbers, words, weights, factor_kernel(features_of_rows, _RIDGE))
 
 
 def _start(hub: _View, start: Mapping[str, np.ndarray], count: int) -> np.ndarray:
@@ -192,19 +192,19 @@ def _agree(views: Mapping[str, _View], targets: np.ndarray) -> np.ndarray:
     sums = np.zeros_like(targets)
     counts = np.zeros(len(targets), np.float32)
     for view in views.values():
-        some = view.sentences
-        own = targets[some] - targets[some].mean(0)
+        rows = view.sentences
+        centered = targets[rows] - targets[rows].mean(0)
         # Kernel @ duals, since (kernel + ridge) @ duals are the targets.
-        sums[some] += own - np.float32(_RIDGE) * linalg.cho_solve(
-            view.factor, own, check_finite=False
+        sums[rows] += centered - np.float32(_RIDGE) * linalg.cho_solve(
+            view.factor, centered, check_finite=False
         )
-        counts[some] += 1
+        counts[rows] += 1
     return sums / np.maximum(counts, 1)[:, None]
 
 
 def _regression(ngrams: Ngrams, view: _View, targets: np.ndarray) -> Regression:
-    own = targets[view.sentences]
-    duals = linalg.cho_solve(view.factor, own - own.mean(0), check_finite=False)
+    of_language = targets[view.sentences]
+    duals = linalg.cho_solve(view.factor, of_language - of_language.mean(0), check_finite=False)
     fitted = Regression(view.words, np.asarray(view.weights.T @ duals, np.float32))
     lengths = np.linalg.norm(fitted.sums(ngrams, view.words), axis=1)
     factors = fitted.factors / np.float32(max(lengths.mean(), 1e-9))

@@ -30,11 +30,11 @@ class Reallocation:
     """A partition of the joint vocabulary.
 
     Attributes:
-      own: language -> its own words, most frequent first.
+      own_words: language -> its own words, most frequent first.
       sharers: shared word -> its languages, at least two; most frequent word first.
     """
 
-    own: Mapping[str, list[str]]
+    own_words: Mapping[str, list[str]]
     sharers: Mapping[str, tuple[str, ...]]
 
     @functools.cached_property
@@ -44,7 +44,7 @@ class Reallocation:
 
     def vocabulary(self, language: str) -> list[str]:
         """The words that a language keeps: its own words, then the words that it shares."""
-        return self.own.get(language, []) + self._shared_by.get(language, [])
+        return self.own_words.get(language, []) + self._shared_by.get(language, [])
 
     @functools.cached_property
     def _shared_by(self) -> dict[str, list[str]]:
@@ -58,7 +58,7 @@ class Reallocation:
     def examples(self, max_words: int = 20) -> dict[str, list[str]]:
         """The most frequent words with a letter, of 'shared' and of each language."""
         by_name = {}
-        for name, words in {"shared": self.shared, **self.own}.items():
+        for name, words in {"shared": self.shared, **self.own_words}.items():
             spelled = (word for word in words if has_letter(word))
             by_name[name] = [word for word, _ in zip(spelled, range(max_words))]
         return by_name
@@ -115,12 +115,12 @@ def reallocate(
     if words is None:
         words = itertools.chain.from_iterable(counts[language] for language in languages)
     # Most words occur in few languages: a row of all languages for each word would grow with the square.
-    found: dict[str, dict[int, int]] = {word: {} for word in words}
+    counts_of: dict[str, dict[int, int]] = {word: {} for word in words}
     for i, language in enumerate(languages):
         for word, n in counts[language].items():
-            if n and word in found:
-                found[word][i] = n
-    occurring = [(word, occurrences) for word, occurrences in found.items() if occurrences]
+            if n and word in counts_of:
+                counts_of[word][i] = n
+    occurring = [(word, occurrences) for word, occurrences in counts_of.items() if occurrences]
     frequency = {
         word: sum(n / totals[i] for i, n in occurrences.items()) for word, occurrences in occurring
     }
@@ -130,15 +130,15 @@ def reallocate(
     else:
         spaces = [vectors[language] for language in languages]
         decided = _by_neighbours(occurring, order, totals, spaces, neighbours, chance, seed)
-    own: dict[str, list[str]] = {language: [] for language in languages}
+    own_words: dict[str, list[str]] = {language: [] for language in languages}
     sharers = {}
     for word in order:
         owners = decided[word]
         if len(owners) == 1:
-            own[languages[owners[0]]].append(word)
+            own_words[languages[owners[0]]].append(word)
         else:
             sharers[word] = tuple(languages[owner] for owner in owners)
-    return Reallocation(own, sharers)
+    return Reallocation(own_words, sharers)
 
 
 Decisions = dict[str, list[int]]  # word -> indices of its languages
@@ -181,12 +181,12 @@ def _by_neighbours(
     agreed: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)
     for i in range(len(spaces)):
         for j in range(i + 1, len(spaces)):
-            both = [w for w in order if w in spaces[i].index and w in spaces[j].index]
-            if len(both) < _MIN_ANCHORS:
+            shared = [w for w in order if w in spaces[i].index and w in spaces[j].index]
+            if len(shared) < _MIN_ANCHORS:
                 continue
-            level = chance_level(spaces[i], spaces[j], both, neighbours, chance, seed)
-            values = agreement(spaces[i], spaces[j], both, neighbours=neighbours)
-            for word in np.array(both, object)[values > level]:
+            level = chance_level(spaces[i], spaces[j], shared, neighbours, chance, seed)
+            values = agreement(spaces[i], spaces[j], shared, neighbours=neighbours)
+            for word in np.array(shared, object)[values > level]:
                 agreed[word].append((i, j))
     decided: Decisions = {}
     for word, occurrences in occurring:

@@ -109,9 +109,9 @@ def _blocks(file: BinaryIO, path: str) -> Iterator[tuple[bytes, int]]:
             first = False
         head, newline, tail = block.rpartition(b"\n")
         if newline:
-            whole = rest + head + newline
-            yield whole, line
-            line = line + whole.count(b"\n")
+            lines = rest + head + newline
+            yield lines, line
+            line = line + lines.count(b"\n")
             rest = tail
         else:
             rest += block

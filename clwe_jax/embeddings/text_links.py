@@ -55,8 +55,8 @@ class TextLinks:
                 f"links/{name}/counts": pair_links.counts,
             }
         for kind, sets in (("pairs", self.pairs), ("refused", self.refused)):
-            for pair, some in sets.items():
-                for field, values in some._asdict().items():
+            for pair, mined in sets.items():
+                for field, values in mined._asdict().items():
                     arrays[f"{kind}/{'-'.join(pair)}/{field}"] = values
         about = json.dumps({"rounds": list(self.rounds), "files": dict(self.files)})
         with atomic.writing(path) as file:
@@ -83,7 +83,7 @@ class TextLinks:
         links = {pair: CountedLinks(**fields) for pair, fields in by_kind.get("links", {}).items()}
         pairs = {pair: MinedPairs(**x) for pair, x in by_kind.get("pairs", {}).items()}
         refused = {pair: MinedPairs(**x) for pair, x in by_kind.get("refused", {}).items()}
-        files = {x: [tuple(file) for file in some] for x, some in about["files"].items()}
+        files = {x: [tuple(file) for file in places] for x, places in about["files"].items()}
         return cls(links, pairs, refused, about["rounds"], files)
 
 

@@ -88,19 +88,19 @@ def token_vectors(
     """
     if method not in START_METHODS:
         raise ValueError(f"config.init.method={method!r}: one of {', '.join(START_METHODS)}")
-    values, known, whole = mean_of_words(words, size)
+    values, has_start, is_word = mean_of_words(words, size)
     if method == "wechsel":
-        values = by_hub_words(values, known, words)
+        values = by_hub_words(values, has_start, words)
     elif method == "focus":
-        values = by_whole_words(values, known, whole)
+        values = by_whole_words(values, has_start, is_word)
     elif method == "subword":
         if subwords is None:
             raise ValueError("config.init.method='subword' needs vectors with character n-grams")
-        own = np.abs(subwords).max(1) > 0
-        values = np.where(own[:, None], _unit(subwords), values)
-        known = known | own
-    values = into_width(values, known, width, seed)
-    return values, known
+        has_subwords = np.abs(subwords).max(1) > 0
+        values = np.where(has_subwords[:, None], _unit(subwords), values)
+        has_start = has_start | has_subwords
+    values = into_width(values, has_start, width, seed)
+    return values, has_start
 
 
 def mean_of_words(words: CutWords, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -130,13 +130,13 @@ def mean_of_words(words: CutWords, size: int) -> tuple[np.ndarray, np.ndarray, n
         return shares @ words.vectors / np.maximum(total, 1e-30)[:, None], total > 0
 
     alone = lengths[owners] == 1
-    own, whole = average_tokens(alone)
-    inside, known = average_tokens(~alone)
-    values = np.where(whole[:, None], own, inside)
-    return values.astype(np.float32), known | whole, whole
+    of_word, is_word = average_tokens(alone)
+    inside, is_in_words = average_tokens(~alone)
+    values = np.where(is_word[:, None], of_word, inside)
+    return values.astype(np.float32), is_in_words | is_word, is_word
 
 
-def by_hub_words(values: np.ndarray, known: np.ndarray, words: CutWords) -> np.ndarray:
+def by_hub_words(values: np.ndarray, has_start: np.ndarray, words: CutWords) -> np.ndarray:
     """Tokens as mixtures of the hub's words most like them (WECHSEL, Minixhofer et al. 2022).
 
     The weights are the softmax of cosine / 0.1 over the 10 nearest. The paper mixes the source
@@ -163,10 +163,10 @@ def by_hub_words(values: np.ndarray, known: np.ndarray, words: CutWords) -> np.n
         np.put_along_axis(weights, nearest, near / near.sum(1, keepdims=True), axis=1)
         return weights
 
-    return _mix_anchors(values, known, anchors, shares)
+    return _mix_anchors(values, has_start, anchors, shares)
 
 
-def by_whole_words(values: np.ndarray, known: np.ndarray, whole: np.ndarray) -> np.ndarray:
+def by_whole_words(values: np.ndarray, has_start: np.ndarray, is_word: np.ndarray) -> np.ndarray:
     """Tokens that are no word as mixtures of tokens that are one (FOCUS, Dobler & de Melo 2023).
 
     The weights are the sparsemax (Martins & Astudillo 2016) of the cosines. The paper's anchors
@@ -180,7 +180,7 @@ def by_whole_words(values: np.ndarray, known: np.ndarray, whole: np.ndarray) -> 
     Returns:
       float32 [V, D].
     """
-    return _mix_anchors(values, known & ~whole, values[whole], sparsemax)
+    return _mix_anchors(values, has_start & ~is_word, values[is_word], sparsemax)
 
 
 def _mix_anchors(values: np.ndarray, chosen: np.ndarray, anchors: np.ndarray, shares) -> np.ndarray:
@@ -189,8 +189,8 @@ def _mix_anchors(values: np.ndarray, chosen: np.ndarray, anchors: np.ndarray, sh
     rows = np.flatnonzero(chosen)
     units = _unit(anchors)
     for first in range(0, len(rows) if len(anchors) else 0, _ROWS):
-        some = rows[first : first + _ROWS]
-        values[some] = shares(_unit(values[some]) @ units.T) @ anchors
+        block = rows[first : first + _ROWS]
+        values[block] = shares(_unit(values[block]) @ units.T) @ anchors
     return values
 
 
@@ -210,7 +210,7 @@ def sparsemax(scores: np.ndarray) -> np.ndarray:
         inside = fewer
 
 
-def into_width(values: np.ndarray, known: np.ndarray, width: int, seed: int) -> np.ndarray:
+def into_width(values: np.ndarray, has_start: np.ndarray, width: int, seed: int) -> np.ndarray:
     """The vectors in the model's width, with unit length, float32 [V, width].
 
     More dimensions than the width are reduced to its principal components. A random rotation then
@@ -223,14 +223,14 @@ def into_width(values: np.ndarray, known: np.ndarray, width: int, seed: int) -> 
       seed: seed of the rotation.
     """
     if values.shape[1] > width:
-        held = values[known].astype(np.float64)
+        held = values[has_start].astype(np.float64)
         _, vectors = np.linalg.eigh(held.T @ held)
         # `eigh` has the principal directions last.
         values = values @ vectors[:, ::-1][:, :width].astype(np.float32)
     draws = np.random.default_rng(seed).standard_normal((width, values.shape[1]))
     # [D, width]; its orthonormal rows leave the cosines as they are.
     rotation = np.linalg.qr(draws)[0].T.astype(np.float32)
-    return np.where(known[:, None], _unit(values @ rotation), np.float32(0))
+    return np.where(has_start[:, None], _unit(values @ rotation), np.float32(0))
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

@@ -160,8 +160,8 @@ class Vectors:
         met = {"report": dict(self.report), "examples": dict(self.examples)}
         facts = {"version": _VERSION, **met, **(about or {})}
         if self.keys is not None:
-            both = enumerate(zip(self.words, self.keys))
-            facts["keys"] = {str(row): key for row, (word, key) in both if word != key}
+            words_and_keys = enumerate(zip(self.words, self.keys))
+            facts["keys"] = {str(row): key for row, (word, key) in words_and_keys if word != key}
         arrays = {
             "about": np.frombuffer(json.dumps(facts).encode("utf-8"), np.uint8),
             "blob": np.frombuffer(b"".join(encoded), np.uint8),

@@ -100,11 +100,11 @@ class WordGraph:
         self._alike_kept: dict[str, sparse.csr_matrix] = {}
         self._starts = dict(zip(dictionary.languages, dictionary.language_splits.tolist()))
         for language in dict.fromkeys([self.hub, *dictionary.languages, *counts]):
-            known = dictionary.language_words(language)
-            names = set(known)
+            entries = dictionary.language_words(language)
+            names = set(entries)
             others = [word for word in counts.get(language, ()) if word not in names]
-            self.words[language] = [*known, *others]
-            self._known[language] = len(known)
+            self.words[language] = [*entries, *others]
+            self._known[language] = len(entries)
         self.index = {
             language: {word: row for row, word in enumerate(words)}
             for language, words in self.words.items()
@@ -170,20 +170,20 @@ class WordGraph:
     @functools.cached_property
     def parts(self) -> sparse.csr_matrix:
         """The words of each phrase of the hub, by their weights: float32 [known, known]."""
-        known = self.known_words(self.hub)
+        entries = self.known_words(self.hub)
         counts = self.counts.get(self.hub, {})
         index = self.index[self.hub]
         total = max(1, sum(counts.values()))
         places = []
         columns = []
         weights = []
-        for row, phrase in enumerate(known if self.options.phrases else ()):
-            words = [x for x in phrase.split(" ") if index.get(x, len(known)) < len(known)]
+        for row, phrase in enumerate(entries if self.options.phrases else ()):
+            words = [x for x in phrase.split(" ") if index.get(x, len(entries)) < len(entries)]
             if " " in phrase and words:
                 places += [row] * len(words)
                 columns += [index[word] for word in words]
                 weights += [sif_weights(counts.get(word, 0) / total) for word in words]
-        shape = (len(known),) * 2
+        shape = (len(entries),) * 2
         return sparse.csr_matrix((np.array(weights, np.float32), (places, columns)), shape)
 
     @functools.cached_property
@@ -200,8 +200,8 @@ class WordGraph:
         entries = self._fixed_rows >= 0
         index = self.index[self.hub]
         if self.fixed:
-            own = set(self.fixed.regression.words)  # the entries that the finished run had
-            entries &= np.array([word not in own for word in self.words[self.hub]], np.bool_)
+            old = set(self.fixed.regression.words)  # the entries that the finished run had
+            entries &= np.array([word not in old for word in self.words[self.hub]], np.bool_)
         rows = np.array([index.get(word, -1) for word in self._strings], np.int64)
         numbers = np.flatnonzero((rows >= 0) & entries[rows])
         return numbers, rows[numbers]
@@ -226,8 +226,8 @@ class WordGraph:
     def _alike(self, language: str) -> sparse.csr_matrix:
         """Weights of the dictionary's words that begin like each other word of the text."""
         if language not in self._alike_kept:
-            known = self._known[language]
+            count = self._known[language]
             words = self.words[language]
             counts = self.counts.get(language, {})
-            self._alike_kept[language] = beginnings.alike(words[known:], words[:known], counts)
+            self._alike_kept[language] = beginnings.alike(words[count:], words[:count], counts)
         return self._alike_kept[language]

@@ -37,10 +37,10 @@ def rows(
     """
     dim = graph.fixed.vectors.dim if graph.fixed else dim
     matrices = {}
-    for (a, b), found in (links or {}).items():
-        counts = np.asarray(found.counts, np.float32)
-        sources = [graph.index[a][word] for word in found.source]
-        targets = [graph.index[b][word] for word in found.target]
+    for (a, b), counted in (links or {}).items():
+        counts = np.asarray(counted.counts, np.float32)
+        sources = [graph.index[a][word] for word in counted.source]
+        targets = [graph.index[b][word] for word in counted.target]
         shape = len(graph.words[a]), len(graph.words[b])
         matrices[a, b] = sparse.csr_matrix((counts, (sources, targets)), shape)
     return WordRows(graph, dim, seed, matrices)
@@ -71,10 +71,10 @@ class WordRows:
         if language == self.graph.hub:
             return self._hub
         rows = np.empty((len(self.graph.words[language]), self.width), np.float32)
-        known = self.graph._known[language]
-        rows[:known] = self._seeds(language)
-        rows[known:], _ = self.graph.guesses(language, rows[:known], self.hub_regression)
-        self._add_strings(language, rows[known:])
+        count = self.graph._known[language]
+        rows[:count] = self._seeds(language)
+        rows[count:], _ = self.graph.guesses(language, rows[:count], self.hub_regression)
+        self._add_strings(language, rows[count:])
         return self._with_links(language, rows)
 
     def of_entries(self, language: str) -> np.ndarray:
@@ -86,8 +86,8 @@ class WordRows:
     def _with_links(self, language: str, rows: np.ndarray) -> np.ndarray:
         """The vectors of a language's first words, to which their links are added in place."""
         linked, sums = self._sum_links(language, len(rows))
-        known = linked < self.graph._known[language]
-        prior = np.where(known, _KNOWN, _GUESSED).astype(np.float32)[:, None]
+        has_entry = linked < self.graph._known[language]
+        prior = np.where(has_entry, _KNOWN, _GUESSED).astype(np.float32)[:, None]
         # The vector that a word has without links counts as so many links.
         sums += prior * rows[linked]
         rows[linked] = unit(sums, sums)
@@ -139,19 +139,19 @@ class WordRows:
         """The directions of the hub's words, float32 [words, dim]."""
         graph = self.graph
         hub = self.graph.hub
-        known = graph._known[hub]
+        count = graph._known[hub]
         places = graph._string_numbers(hub)
-        rows = np.empty((known + len(places), self.width), np.float32)
+        rows = np.empty((count + len(places), self.width), np.float32)
         drawn = rows[:, : self.dim]
         meant = rows[:, self.dim :]
-        drawn[:known] = self._draw_directions(known, 0)
-        drawn[known:] = self._draw_directions(len(places), 2)
+        drawn[:count] = self._draw_directions(count, 0)
+        drawn[count:] = self._draw_directions(len(places), 2)
         # A string of several texts has one direction in all of them.
-        drawn[known:][places >= 0] = self._draws[places[places >= 0]]
+        drawn[count:][places >= 0] = self._draws[places[places >= 0]]
         meant[:] = graph.meanings
         phrases = np.flatnonzero(graph.parts.getnnz(1))
         # Small languages lose .6 points where phrases have directions of their own.
-        rows[phrases] = unit(graph.parts[phrases] @ rows[:known])
+        rows[phrases] = unit(graph.parts[phrases] @ rows[:count])
         return self._with_fixed(unit(rows, rows))
 
     def _with_fixed(self, rows: np.ndarray) -> np.ndarray:
@@ -171,23 +171,23 @@ class WordRows:
         """`_hub`, and the regression that guessed words without entry or link; None without such words."""
         graph = self.graph
         hub = self.graph.hub
-        known = graph._known[hub]
+        count = graph._known[hub]
         start = self._start()
         back, translated = self._synonyms(start)
         # The own direction weighs as much as the mean of the translations, which synonyms share.
         start += unit(back, back)
         del back  # as large as the rows
         # A copy, because the rows are scaled in place.
-        meanings = start[known:, self.dim :].copy()
+        meanings = start[count:, self.dim :].copy()
         rows = unit(start, start)
         others = ~translated
         fitted = None
         if others.any():
-            guessed, fitted = graph.guesses(hub, rows[:known])
+            guessed, fitted = graph.guesses(hub, rows[:count])
             meant = np.abs(meanings).max(1, initial=0) > 0
             guessed[meant, self.dim :] = meanings[meant]  # no guess is needed
             self._add_strings(hub, guessed)
-            rows[others] = guessed[others[known:]]
+            rows[others] = guessed[others[count:]]
         return self._with_fixed(rows), fitted
 
     def _synonyms(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -202,20 +202,20 @@ class WordRows:
         """
         graph = self.graph
         hub = self.graph.hub
-        known = graph._known[hub]
+        count = graph._known[hub]
         span = graph._span(hub)
         back = np.zeros_like(start)
-        translated = np.arange(len(back)) < known
+        translated = np.arange(len(back)) < count
         for language in graph.words:
             if language == hub:
                 continue
-            own = graph._span(language)
+            entries = graph._span(language)
             linked = self.links.get((language, hub))
             words = np.arange(graph._known[language])
             if linked is not None:
                 words = np.union1d(words, np.flatnonzero(linked.getnnz(1)))
             near = self._entries(language, start, words)
-            _add_product(back[:known], graph._graph[span, own], near[: graph._known[language]])
+            _add_product(back[:count], graph._graph[span, entries], near[: graph._known[language]])
             if linked is not None:
                 matrix = linked[words].T.tocsr()
                 _add_product(back, matrix, near)
@@ -250,11 +250,11 @@ class WordRows:
     def _entries(self, language: str, hub_rows: np.ndarray, words: np.ndarray) -> np.ndarray:
         """The unit vectors of some words, in rising order, by direct translations and links."""
         graph = self.graph
-        known = graph._known[language]
+        count = graph._known[language]
         rows = np.zeros((len(words), self.width), np.float32)
-        own = words[words < known] + graph._span(language).start
+        entries = words[words < count] + graph._span(language).start
         span = graph._span(graph.hub)
-        _add_product(rows, graph._graph[own, span], hub_rows[: graph._known[graph.hub]])
+        _add_product(rows, graph._graph[entries, span], hub_rows[: graph._known[graph.hub]])
         unit(rows, rows)
         matrix = self.links.get((language, graph.hub))
         if matrix is not None:
@@ -279,11 +279,11 @@ class WordRows:
             nearer = np.unique(ahead.indices)
             nearer = nearer[graph._depth[nearer] < graph._depth[entries[far]].max()]
             # Of words at several depths, each takes those before its own.
-            there = self._translations(nearer, hub_rows)
+            nearer_rows = self._translations(nearer, hub_rows)
             for level in np.unique(depth[far]):
                 chosen = depth[far] == level
                 before = graph._depth[nearer] < level
-                sums = ahead[chosen][:, nearer[before]] @ there[before]
+                sums = ahead[chosen][:, nearer[before]] @ nearer_rows[before]
                 rows[np.flatnonzero(far)[chosen]] = unit(sums)
         return rows
 
@@ -291,8 +291,8 @@ class WordRows:
 def _add_product(rows: np.ndarray, matrix: sparse.csr_matrix, others: np.ndarray) -> None:
     """Adds matrix @ others to the first rows, in place and in blocks: the whole product is as large."""
     for start in range(0, matrix.shape[0], _BLOCK):
-        some = slice(start, start + _BLOCK)
-        rows[: matrix.shape[0]][some] += matrix[some] @ others
+        block = slice(start, start + _BLOCK)
+        rows[: matrix.shape[0]][block] += matrix[block] @ others
 
 
 def _random(count: int, dim: int, seed: int | list[int]) -> np.ndarray:

@@ -67,7 +67,7 @@ class _Kept(NamedTuple):
         kept = CachedResult(
             os.path.join(self.folder, f"{stem}.json"),
             self.made_with | made_with,
-            lambda: [] if (made := make()) is None else np.round(made.astype(float), 5).tolist(),
+            lambda: [] if (array := make()) is None else np.round(array.astype(float), 5).tolist(),
             stamps=self.stamps | stamps.stamps(paths),
             required=False,
         )
@@ -227,13 +227,13 @@ def choose_weights(
     order = sorted(range(len(pairs.source)), key=lambda n: len(pairs.source[n] + pairs.target[n]))
     if len(order) < _MIN_VERSES:
         return None
-    sides = [[some[n] for n in order[:_MAX_VERSES]] for some in (pairs.source, pairs.target)]
-    own, beside = _cosines(first, second, languages, sides, means)
-    found = np.stack([_accuracies(cosines, beside) for cosines in own], 1)
-    best = found.max(0)
+    sides = [[texts[n] for n in order[:_MAX_VERSES]] for texts in (pairs.source, pairs.target)]
+    first_cosines, beside = _cosines(first, second, languages, sides, means)
+    accuracies = np.stack([_accuracies(cosines, beside) for cosines in first_cosines], 1)
+    best = accuracies.max(0)
     errors = np.sqrt(best * (1 - best) / (2 * len(sides[0])))
     distances = np.abs(np.log(np.array(_TRIED) / BESIDE))[:, None]
-    chosen = np.where(found >= best - errors, distances, np.inf).argmin(0)
+    chosen = np.where(accuracies >= best - errors, distances, np.inf).argmin(0)
     weights = np.array(_TRIED, np.float32)[chosen]
     return _pad(weights, first, languages, f"chosen on {len(sides[0])} verses")
 
@@ -254,10 +254,10 @@ def spread_weights(
     """
     if min(map(len, sides)) < _MIN_VERSES:
         return None
-    own, beside = _cosines(first, second, languages, sides)
+    layers, beside = _cosines(first, second, languages, sides)
     if not beside.any():
         return None
-    weights = np.array([_SHARE * cosines.std() / beside.std() for cosines in own], np.float32)
+    weights = np.array([_SHARE * cosines.std() / beside.std() for cosines in layers], np.float32)
     return _pad(weights, first, languages, f"by {len(sides[0])} sentences of the text")
 
 
@@ -270,18 +270,18 @@ def _cosines(
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """The cosines [N, M] of all sentences of one side with all of the other: of each layer of the first encoder
     and of the mean of its last four, and those of the second encoder."""
-    own, beside = (
+    first_views, beside = (
         [view.sentences(texts, language) for texts, language in zip(sides, languages)]
         for view in (x.pairwise_space(*languages) for x in (first, second))
     )
-    own = [side - means.get(language, 0) for side, language in zip(own, languages)]
+    first_views = [side - means.get(language, 0) for side, language in zip(first_views, languages)]
 
     def compare(vectors: Sequence[np.ndarray], layer: int | str) -> np.ndarray:
         x, y = (unit_rows(np.asarray(select_layer(side, layer))) for side in vectors)
         return x @ y.T
 
-    layers = (*range(own[0].shape[1]), MEAN_LAST4)
-    return [compare(own, layer) for layer in layers], compare(beside, MEAN_LAST4)
+    layers = (*range(first_views[0].shape[1]), MEAN_LAST4)
+    return [compare(first_views, layer) for layer in layers], compare(beside, MEAN_LAST4)
 
 
 def _pad(weights: np.ndarray, first: Encoder, languages: Sequence[str], how: str) -> np.ndarray:
@@ -296,15 +296,15 @@ def _pad(weights: np.ndarray, first: Encoder, languages: Sequence[str], how: str
     return np.pad(weights, (first.layers + 1 - len(weights), 0), "edge")
 
 
-def _accuracies(own: np.ndarray, beside: np.ndarray) -> np.ndarray:
+def _accuracies(first_cosines: np.ndarray, beside: np.ndarray) -> np.ndarray:
     """The shares of verses that find their translation by CSLS, in both directions: by each weight of `_TRIED`."""
-    places = np.arange(len(own))
+    places = np.arange(len(first_cosines))
     shares = []
     for weight in _TRIED:
-        cosines = own + weight * beside
-        found = []
+        cosines = first_cosines + weight * beside
+        is_right = []
         for scores in (cosines, cosines.T):
             near = np.sort(scores, 0)[-_NEIGHBOURS:].mean(0)
-            found.append((2 * scores - near).argmax(1) == places)
-        shares.append(np.mean(found))
+            is_right.append((2 * scores - near).argmax(1) == places)
+        shares.append(np.mean(is_right))
     return np.array(shares)

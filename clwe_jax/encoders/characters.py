@@ -107,11 +107,11 @@ class CharacterEncoder(RowEncoder):
     def _spell(self, numbers: np.ndarray) -> np.ndarray:
         vocabulary = self.tokenizer.vocabulary
         size = self._known.shape[1]
-        known = numbers < len(vocabulary.pieces)
+        in_vocabulary = numbers < len(vocabulary.pieces)
         spelled = np.empty((len(numbers), size), np.int32)
-        spelled[known] = self._known[numbers[known]]
-        words = [vocabulary.unknown[n - len(vocabulary.pieces)] for n in numbers[~known]]
-        spelled[~known] = spelling.spell_all([word.encode("utf-8") for word in words], size)
+        spelled[in_vocabulary] = self._known[numbers[in_vocabulary]]
+        words = [vocabulary.unknown[n - len(vocabulary.pieces)] for n in numbers[~in_vocabulary]]
+        spelled[~in_vocabulary] = spelling.spell_all([word.encode("utf-8") for word in words], size)
         return spelled
 
 

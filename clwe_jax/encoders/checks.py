@@ -19,19 +19,19 @@ METHODS = {
 }
 
 
-def check_languages(known: Sequence[str], **codes: Any) -> None:
+def check_languages(languages: Sequence[str], **codes: Any) -> None:
     """Raises ValueError, which names the argument, unless each is one of the known languages."""
     missing = [f"{name}=None" for name, code in codes.items() if code is None]
     if missing:
         raise ValueError(
-            f"{', '.join(missing)}: expected the code of a language. {nearest('', known)}"
+            f"{', '.join(missing)}: expected the code of a language. {nearest('', languages)}"
         )
     for name, code in codes.items():
         check_type(name, code, str, "the code of a language, such as 'en'")
-        if code not in known:
-            message = f"{name}={code!r} is not a language of this model. {hint(code, known)}"
+        if code not in languages:
+            message = f"{name}={code!r} is not a language of this model. {hint(code, languages)}"
             # A downloaded encoder is taken to know these where nobody has named its languages.
-            if set(options.MBERT_LANGUAGES.split(",")) <= set(known):
+            if set(options.MBERT_LANGUAGES.split(",")) <= set(languages):
                 message += f" Load a downloaded encoder with languages=[{code!r}]."
             raise ValueError(message)
 

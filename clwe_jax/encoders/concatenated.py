@@ -113,17 +113,18 @@ class ConcatenatedEncoder:
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """The words of each text with their vectors; the second encoder reads the first one's words."""
-        found = self._first.in_context(texts, language)
-        beside = self._second.of_words([words for words, _ in found], language)
+        words_in_context = self._first.in_context(texts, language)
+        beside = self._second.of_words([words for words, _ in words_in_context], language)
         return [
-            (words, self.join(own, other, language)) for (words, own), other in zip(found, beside)
+            (words, self.join(first, other, language))
+            for (words, first), other in zip(words_in_context, beside)
         ]
 
     def of_words(
         self, sentences: WordLists, language: str, pool: str = "mean", reduce: Reduce = np.asarray
     ) -> list[np.ndarray]:
         parts = (x.of_words(sentences, language, pool) for x in (self._first, self._second))
-        return [reduce(self.join(own, other, language)) for own, other in zip(*parts)]
+        return [reduce(self.join(first, other, language)) for first, other in zip(*parts)]
 
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
@@ -136,15 +137,15 @@ class ConcatenatedEncoder:
             [beside] = self._second.of_words([space.words], language)
         return dataclasses.replace(space, vectors=self.join(space.vectors, beside, language))
 
-    def join(self, own: np.ndarray, beside: np.ndarray, language: str) -> JoinedVectors:
+    def join(self, first: np.ndarray, beside: np.ndarray, language: str) -> JoinedVectors:
         """[..., layers, D + E], of [..., layers, D] and the second encoder's [..., its layers, E]."""
-        own = own - self._means.get(language, np.float32(0))
+        first = first - self._means.get(language, np.float32(0))
         # One vector of a sentence, as its model's authors make it, has the weight of the last layer.
-        lengths = np.sqrt(self._weights[-1 - own.shape[-2] : -1, None])
+        lengths = np.sqrt(self._weights[-1 - first.shape[-2] : -1, None])
         beside = unit_rows(select_layer(beside, MEAN_LAST4))[..., None, :] * lengths
-        joined = np.concatenate([own, _stretch(beside, own)], -1, dtype=np.float32)
+        joined = np.concatenate([first, _stretch(beside, first)], -1, dtype=np.float32)
         joined = joined.view(JoinedVectors)
-        joined.width = own.shape[-1]
+        joined.width = first.shape[-1]
         joined.weight = float(self._weights[-1])
         return joined
 
@@ -182,8 +183,8 @@ class ConcatenatedModels(LoadedEncoder):
     def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
         """The frequent words of the second encoder, with their vectors of both."""
         words = self.second.vectors(lang).top(_FREQUENT).words
-        [found] = self.encoder().of_words([words], lang, reduce=lambda x: select(x, layer))
-        return Vectors(words, found)
+        [word_vectors] = self.encoder().of_words([words], lang, reduce=lambda x: select(x, layer))
+        return Vectors(words, word_vectors)
 
     def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
         """The vector of a word without context, of both: float32 [D]."""
@@ -218,14 +219,14 @@ class JoinedVectors(np.ndarray):
     def mean_of_layers(self) -> np.ndarray:
         """The mean of the first encoder's layers beside the second one's vector, [..., D + E]."""
         parts = np.asarray(self)
-        own = parts[..., : self.width].mean(-2)
+        first = parts[..., : self.width].mean(-2)
         beside = parts[..., self.width :].mean(-2)
-        return np.concatenate([own, _stretch(unit_rows(beside) * self.weight**0.5, own)], -1)
+        return np.concatenate([first, _stretch(unit_rows(beside) * self.weight**0.5, first)], -1)
 
 
-def _stretch(beside: np.ndarray, own: np.ndarray) -> np.ndarray:
+def _stretch(beside: np.ndarray, others: np.ndarray) -> np.ndarray:
     """[..., E]: the vectors times the lengths of others, [..., D]; where these are zeros, themselves."""
-    lengths = np.linalg.norm(own, axis=-1, keepdims=True)
+    lengths = np.linalg.norm(others, axis=-1, keepdims=True)
     return beside * np.where(lengths > 0, lengths, 1)
 
 

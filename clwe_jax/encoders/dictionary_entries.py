@@ -42,11 +42,11 @@ class WordPairs:
           more: of rows that count through `words`, int [P, 2] each; -1: a word without a vector.
           words: language -> its words, the first of which are those here.
         """
-        here = _first_rows(self.words)
+        old = _first_rows(self.words)
         starts = _first_rows(words)
-        shifts = [np.full(len(some), starts[x] - here[x]) for x, some in self.words.items()]
-        own = self.pairs + np.concatenate([np.empty(0, np.int64), *shifts])[self.pairs]
-        pairs = np.concatenate([own, *(some[(some >= 0).all(1)] for some in more)])
+        shifts = [np.full(len(vectors), starts[x] - old[x]) for x, vectors in self.words.items()]
+        shifted = self.pairs + np.concatenate([np.empty(0, np.int64), *shifts])[self.pairs]
+        pairs = np.concatenate([shifted, *(rows[(rows >= 0).all(1)] for rows in more)])
         # One number a pair, for either of its directions.
         count = max(1, sum(map(len, words.values())))
         numbers = np.unique(pairs.min(1) * count + pairs.max(1))
@@ -79,8 +79,8 @@ class WordPairs:
     @functools.cached_property
     def _both_ways(self) -> np.ndarray:
         """int32 [2, 2P]: words, rising, and those that each is paired with."""
-        both = np.concatenate([self.pairs, self.pairs[:, ::-1]]).T
-        return both[:, np.lexsort((both[1], both[0]))]
+        directed = np.concatenate([self.pairs, self.pairs[:, ::-1]]).T
+        return directed[:, np.lexsort((directed[1], directed[0]))]
 
     def save(self, path: str) -> None:
         """Writes a file, if there is a pair."""
@@ -105,11 +105,11 @@ class DictionaryEntries:
     """What a dictionary says of pairs of words that have vectors; by default nothing.
 
     Attributes:
-      known: its entries.
+      accepted: its entries.
       rejected: the pairs that a person has rejected.
     """
 
-    known: WordPairs = WordPairs()
+    accepted: WordPairs = WordPairs()
     rejected: WordPairs = WordPairs()
 
     def with_dictionary(
@@ -122,32 +122,32 @@ class DictionaryEntries:
           words: language -> its words, the first of which are those here.
         """
         if dictionary is None:
-            return DictionaryEntries(self.known.add([], words), self.rejected.add([], words))
+            return DictionaryEntries(self.accepted.add([], words), self.rejected.add([], words))
         starts = _first_rows(words)
         rows = np.full(len(dictionary), -1, np.int64)
         splits = itertools.pairwise(dictionary.language_splits.tolist())
         for language, (first, last) in zip(dictionary.languages, splits):
             if language in words:
-                own = words[language].rows(dictionary.language_words(language))
-                rows[first:last] = np.where(own < 0, -1, own + starts[language])
+                language_rows = words[language].rows(dictionary.language_words(language))
+                rows[first:last] = np.where(language_rows < 0, -1, language_rows + starts[language])
 
         def row_of(language: str, word: str) -> int:
-            own = words[language].index.get(word, -1) if language in words else -1
-            return -1 if own < 0 else own + starts[language]
+            row = words[language].index.get(word, -1) if language in words else -1
+            return -1 if row < 0 else row + starts[language]
 
         rejected = [(row_of(x, a), row_of(y, b)) for x, a, y, b in dictionary.rejected]
         return DictionaryEntries(
-            self.known.add([np.stack([rows[some] for some in dictionary.edges()], 1)], words),
+            self.accepted.add([np.stack([rows[edge] for edge in dictionary.edges()], 1)], words),
             self.rejected.add([np.array(rejected, np.int64).reshape(-1, 2)], words),
         )
 
     def of(self, key: str, language: str, to: str) -> tuple[list[str], list[str]]:
         """The keys of a word's entries in another language, and of words that are rejected for it."""
-        return self.known.of(key, language, to), self.rejected.of(key, language, to)
+        return self.accepted.of(key, language, to), self.rejected.of(key, language, to)
 
     def save(self, workdir: str) -> None:
         """Writes WORKDIR/entries.npy and rejected.npy, each if it has a pair."""
-        self.known.save(os.path.join(workdir, _FILE))
+        self.accepted.save(os.path.join(workdir, _FILE))
         self.rejected.save(os.path.join(workdir, _REJECTED))
 
 

@@ -123,9 +123,9 @@ def mean(values: np.ndarray, words: np.ndarray) -> np.ndarray:
     total = np.zeros(values.shape[-2:])
     count = 0
     for start in range(0, len(words), _ROWS):
-        some = values[words[start : start + _ROWS]].reshape(-1, *values.shape[-2:])
-        total = total + some.sum(0, dtype=np.float64)
-        count = count + len(some)
+        block = values[words[start : start + _ROWS]].reshape(-1, *values.shape[-2:])
+        total = total + block.sum(0, dtype=np.float64)
+        count = count + len(block)
     return (total / max(count, 1)).astype(np.float32)
 
 
@@ -146,7 +146,7 @@ class FeatureReader:
 
     Attributes:
       encoder: it encodes.
-      whole: whether a text has one vector, the encoder's own sentence vector, instead of one for
+      one_vector: whether a text has one vector, the encoder's own sentence vector, instead of one for
         each word.
       folder: of the vectors, in mapped files; None: they are in memory.
     """
@@ -154,7 +154,7 @@ class FeatureReader:
     encoder: Encoder
     layers: str | int = "mix"
     pool: str = "mean"
-    whole: bool = False
+    one_vector: bool = False
     folder: str | None = None
 
     def of_sentences(self, sentences: WordLists, language: str) -> FeatureTable:
@@ -165,9 +165,9 @@ class FeatureReader:
 
         def vectors() -> Iterator[np.ndarray]:
             reduce = lambda x: select(x, self.layers)
-            for some in _parts(sentences):
+            for block in _parts(sentences):
                 for kept, word_vectors in self.encoder.kept_words(
-                    some, language, self.pool, reduce
+                    block, language, self.pool, reduce
                 ):
                     places.append(kept)
                     yield word_vectors
@@ -182,8 +182,8 @@ class FeatureReader:
 
     def _of_words(self, sentences: Iterable[Words], language: str) -> Iterator[np.ndarray]:
         """The vectors of each sentence's words; few sentences are in memory at a time."""
-        for some in _parts(sentences):
-            yield from self._encode_part(some, language)
+        for block in _parts(sentences):
+            yield from self._encode_part(block, language)
 
     def _encode_part(self, sentences: WordLists, language: str) -> list[np.ndarray]:
         if not isinstance(self.encoder, EncodesWords):
@@ -208,7 +208,7 @@ class FeatureReader:
         """The features of rows of one or two texts."""
         distinct = list(dict.fromkeys(itertools.chain.from_iterable(texts)))
         number = {text: place for place, text in enumerate(distinct)}
-        if self.whole:
+        if self.one_vector:
             # The layers are chosen here, not by the authors of a downloaded model.
             vectors = by_layer(self.encoder).sentences(distinct, language)
             vectors = select(vectors, self.layers)[:, None]
@@ -236,8 +236,8 @@ class FeatureReader:
 
 def _parts(sentences: Iterable[Words]) -> Iterator[list[Words]]:
     rest = iter(sentences)
-    while some := list(itertools.islice(rest, _AT_ONCE)):
-        yield some
+    while block := list(itertools.islice(rest, _AT_ONCE)):
+        yield block
 
 
 def pool_words(vectors: np.ndarray, owners: np.ndarray, pool: str) -> np.ndarray:
@@ -328,9 +328,9 @@ def span_table(
     numbers = {words: row[0] for words, row in zip(sentences, table.rows)}
     span_rows = []
     for words, spans in rows:
-        some = [numbers[tuple(words)][first:end] for first, end in spans]
+        span_numbers = [numbers[tuple(words)][first:end] for first, end in spans]
         # Words that the encoder leaves out are no part of a span.
-        span_rows.append([x[x > 0] for x in some])
+        span_rows.append([x[x > 0] for x in span_numbers])
     return FeatureTable(table.values, span_rows)
 
 

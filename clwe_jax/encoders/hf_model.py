@@ -28,8 +28,8 @@ def load(
         directory, _, query = directory.removeprefix(configuration.PREFIX).partition("?")
         described = configuration.describe(directory)
         # A folder does not say which languages a model was trained on, except XLM's and ours.
-        known = described.languages or own_languages(directory)
-        chosen = tuple(languages or known or options.MBERT_LANGUAGES.split(","))
+        described_languages = described.languages or own_languages(directory)
+        chosen = tuple(languages or described_languages or options.MBERT_LANGUAGES.split(","))
         how = reading.read(directory, query)
         loaded = huggingface.load(directory, chosen)
         start = {"init": {"parameters": f"{configuration.PREFIX}{directory}"}}
@@ -53,7 +53,7 @@ def _model(
     data = {"languages": ",".join(chosen), "sequence_length": objective.max_length}
     config = options.with_values(config, {"data": data})
     frequent: dict[str, list[str]] = {}
-    for language, given in words.items():
-        spelled = (" ".join(tokenizer.words(word, language)) for word in given)
+    for language, language_words in words.items():
+        spelled = (" ".join(tokenizer.words(word, language)) for word in language_words)
         frequent[language] = [word for word in dict.fromkeys(spelled) if word]
     return LanguageModel(config, tokenizer, objective, variables, frequent)

@@ -145,8 +145,8 @@ class LanguageModel(LoadedEncoder):
         Raises:
           ValueError: a word without letters, or a run without a list of frequent words.
         """
-        own = dict.fromkeys(self.languages, self)
-        return nearest_words(own, word, lang, k, to, layer, method)
+        models = dict.fromkeys(self.languages, self)
+        return nearest_words(models, word, lang, k, to, layer, method)
 
     def index(self, language: str, layer: Layer | None) -> Index:
         """The frequent words of a language with their vectors in a layer, computed once.
@@ -188,15 +188,15 @@ class LanguageModel(LoadedEncoder):
         if not words:
             raise ValueError(f"{word!r} holds no word: give one with letters or digits")
         frequent = self.frequent.get(lang, ())
-        for own in words:
-            if not self.knows(own, lang):
+        for part in words:
+            if not self.knows(part, lang):
                 logging.warning(
                     "%r is not in the vocabulary (%s): its vector, made of %s, may say little about "
                     "its meaning.%s",
-                    own,
+                    part,
                     lang,
-                    self._parts(own),
-                    did_you_mean(near_words(own, frequent)),
+                    self._parts(part),
+                    did_you_mean(near_words(part, frequent)),
                 )
         return " ".join(words)
 
@@ -234,21 +234,21 @@ def nearest_words(
         raise ValueError(
             f"layer='all': neighbours are one layer's, by its number or {MEAN_LAST4!r}"
         )
-    own = models[lang].normalised_word(word, lang)
-    here = models[lang].index(lang, layer)
-    query = models[lang].sentences([own], lang, layer) - here.mean
+    normalised = models[lang].normalised_word(word, lang)
+    start = models[lang].index(lang, layer)
+    query = models[lang].sentences([normalised], lang, layer) - start.mean
     neighbours = []
     for language in models if to is None else (to,):
         if to is None and not models[language].frequent.get(language):
             continue
-        there = models[language].index(language, layer)
-        count = min(k + 1, len(there.words))  # one more: the word itself may be among them
-        places, _ = there.retriever(method).nearest(query[0], count)
-        cosines = np.asarray(search.unit(there.vectors[places]) @ search.unit(query)[0])
+        index = models[language].index(language, layer)
+        count = min(k + 1, len(index.words))  # one more: the word itself may be among them
+        places, _ = index.retriever(method).nearest(query[0], count)
+        cosines = np.asarray(search.unit(index.vectors[places]) @ search.unit(query)[0])
         near = [
-            Neighbour(there.spelling_of(there.words[place]), language, float(cosine))
+            Neighbour(index.spelling_of(index.words[place]), language, float(cosine))
             for place, cosine in zip(places, cosines)
-            if (there.words[place], language) != (own, lang)
+            if (index.words[place], language) != (normalised, lang)
         ]
         neighbours += near[:k]
     return sorted(neighbours, key=lambda near: -near.score)[:k]

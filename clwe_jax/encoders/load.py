@@ -87,13 +87,13 @@ def of_vectors(files_of: str, languages: Sequence[str] = (), option: str = "vec"
     if len(languages) == len(named) == 1 and not named[0][0]:
         paths = {languages[0]: named[0][1]}
     else:
-        own = (language for language, _ in named if language)
-        known = languages or [*options.MBERT_LANGUAGES.split(","), *own]
-        paths = options.vector_files(files_of, known, option)
+        named_languages = (language for language, _ in named if language)
+        candidates = languages or [*options.MBERT_LANGUAGES.split(","), *named_languages]
+        paths = options.vector_files(files_of, candidates, option)
     normalizer = Normalizer(lower_case=False)
     vectors = {
-        language: given.with_keys(functools.partial(normalizer.key, language=language))
-        for language, given in files.read_space(paths, option).items()
+        language: file_vectors.with_keys(functools.partial(normalizer.key, language=language))
+        for language, file_vectors in files.read_space(paths, option).items()
     }
     return StaticSpaces(vectors, {}, {}, next(iter(vectors)), normalizer)
 

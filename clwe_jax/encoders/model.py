@@ -74,8 +74,8 @@ class ModelEncoder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The arguments, for a copy in another process: compiled programs stay here."""
-        made = functools.partial(type(self), **self._options)
-        return made, (self.objective, self.tokenizer, self.variables, self.step)
+        make = functools.partial(type(self), **self._options)
+        return make, (self.objective, self.tokenizer, self.variables, self.step)
 
     def bind(self, variables: Variables, step: int = 0) -> ModelEncoder:
         """The encoder with other variables; it shares compiled programs and counts."""

@@ -35,7 +35,7 @@ def rank(
     language: str,
     entries: Iterable[str],
     rejected: Iterable[str],
-    own: int | None,
+    own_row: int | None,
 ) -> list[Ranked]:
     """The entries of a word in a dictionary by their cosine, then the k nearest words by score.
 
@@ -45,27 +45,27 @@ def rank(
       searched, language: the words and their language.
       entries: keys of the word's translations.
       rejected: keys of words that are none, which are left out.
-      own: the row of the word itself, which is left out; None: it is not among those that are searched.
+      own_row: the row of the word itself, which is left out; None: it is not among those that are searched.
     """
-    never = {*searched.rows(rejected).tolist(), own}
+    never = {*searched.rows(rejected).tolist(), own_row}
     places, scores = retriever.nearest(query, min(k, len(searched)))
     while len({*places.tolist()} - never) < k and len(places) < len(searched):
         # Few are left out as a rule, and each more costs an exact score.
         places, scores = retriever.nearest(query, min(2 * len(places), len(searched)))
-    found = dict(zip(places.tolist(), scores.tolist()))
+    score_of = dict(zip(places.tolist(), scores.tolist()))
     cosines: dict[int, float] = {}
-    known = searched.rows(entries)
-    known = known[known >= 0]
-    if len(known):
-        scores, nearness = retriever.compare(query, known)
-        found |= zip(known.tolist(), scores.tolist())
-        cosines = dict(zip(known.tolist(), nearness.tolist()))
+    entry_rows = searched.rows(entries)
+    entry_rows = entry_rows[entry_rows >= 0]
+    if len(entry_rows):
+        scores, nearness = retriever.compare(query, entry_rows)
+        score_of |= zip(entry_rows.tolist(), scores.tolist())
+        cosines = dict(zip(entry_rows.tolist(), nearness.tolist()))
     ranked = [
         (
             (row not in cosines, -cosines.get(row, score)),
             Neighbour(searched.words[row], language, score),
         )
-        for row, score in found.items()
+        for row, score in score_of.items()
         if row not in never
     ]
     return sorted(ranked, key=lambda x: x[0])

@@ -37,7 +37,7 @@ def of_sentences(
     Args:
       length: longest row, in pieces.
     """
-    made = _Maker(tokenizer, language)
+    rows = _Maker(tokenizer, language)
     # [CLS] and [SEP] take two positions, and the first piece stands behind [CLS].
     room = length - 2
     unknown = tokenizer.vocabulary.unk_id
@@ -49,16 +49,16 @@ def of_sentences(
             pieces = tokenizer.encode(word, language)[0] or [unknown]
             if len(pieces) > room:
                 pieces = pieces[:room]
-                made.cut["words longer than a row"] += 1
+                rows.cut["words longer than a row"] += 1
             if len(ids) + len(pieces) > room:
-                made.add([ids], (number, start), firsts)
+                rows.add([ids], (number, start), firsts)
                 ids = []
                 firsts = []
                 start = place
             firsts.append(len(ids) + 1)
             ids = ids + pieces
-        made.add([ids], (number, start), firsts)
-    return PieceRows(made.columns, made.places, made.cut)
+        rows.add([ids], (number, start), firsts)
+    return PieceRows(rows.columns, rows.places, rows.cut)
 
 
 def of_texts(
@@ -74,17 +74,17 @@ def of_texts(
       length: most pieces of a row; of a pair that is too long, the longer text loses pieces first.
       types: whether to number the texts of a pair, 0 and 1, in 'type_ids'.
     """
-    made = _Maker(tokenizer, language)
+    rows = _Maker(tokenizer, language)
     for number, row in enumerate(texts):
         parts = [tokenizer.encode(text, language)[0] for text in row]
         # [CLS], and a [SEP] after each text.
         room = length - 1 - len(parts)
         if sum(map(len, parts)) > room:
-            made.cut["texts longer than a row"] += 1
+            rows.cut["texts longer than a row"] += 1
         while sum(map(len, parts)) > room:
             max(parts, key=len).pop()
-        made.add(parts, (number, 0), None, types)
-    return PieceRows(made.columns, made.places, made.cut)
+        rows.add(parts, (number, 0), None, types)
+    return PieceRows(rows.columns, rows.places, rows.cut)
 
 
 class _Maker:

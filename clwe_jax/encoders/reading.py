@@ -97,13 +97,13 @@ class Reading:
         """The groups of a row's pieces, and of its first and last special piece."""
         if self.pool == "mean":
             return [0] * pieces, (0, 0)
-        own = [-1] * pieces
+        piece_groups = [-1] * pieces
         end = self.pool == "last"
         if vocabulary.ends if end else vocabulary.begins:
-            return own, (-1, 0) if end else (0, -1)
+            return piece_groups, (-1, 0) if end else (0, -1)
         if pieces:
-            own[-1 if end else 0] = 0
-        return own, (-1, -1) if pieces else (0, 0)
+            piece_groups[-1 if end else 0] = 0
+        return piece_groups, (-1, -1) if pieces else (0, 0)
 
     def finish(self, pooled: np.ndarray) -> np.ndarray:
         """The vectors of pooled ones, [N, D]."""
@@ -122,17 +122,17 @@ def read(directory: str, query: str = "") -> Reading | None:
     Raises:
       ValueError: a step, an option or a pooling that is unknown here.
     """
-    given = dict(parse.parse_qsl(query, keep_blank_values=True))
+    asked = dict(parse.parse_qsl(query, keep_blank_values=True))
     prompts: Mapping[str, Any] = {}
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     says = []
     if os.path.exists(os.path.join(directory, MODULES)):
         says.append("its folder")
         settings = read_optional(directory, _PROMPTS) or {}
         prompts = settings.get("prompts") or {}
-        found = _modules(directory)
-        found["prompt"] = prompts.get(settings.get("default_prompt_name") or "", "")
-    elif not given:
+        fields = _modules(directory)
+        fields["prompt"] = prompts.get(settings.get("default_prompt_name") or "", "")
+    elif not asked:
         name = str((read_optional(directory, "config.json") or {}).get("_name_or_path") or "")
         if _KNOWN.search(name) or _KNOWN.search(os.path.basename(os.path.abspath(directory))):
             logging.warning(
@@ -144,25 +144,25 @@ def read(directory: str, query: str = "") -> Reading | None:
                 directory,
             )
         return None
-    if any(not re.fullmatch(_VALUES.get(name, "(?!)"), value) for name, value in given.items()):
+    if any(not re.fullmatch(_VALUES.get(name, "(?!)"), value) for name, value in asked.items()):
         raise ValueError(
             f"hf:{directory}?{query}: expected pool={_VALUES['pool']}, layer=last|mean_last4|NUMBER, "
             "prompt=NAME|TEXT, length=NUMBER or normalize=1, with & between them"
         )
-    if "prompt" in given:
-        found["prompt"] = prompts.get(given["prompt"], given["prompt"])
-    found |= {name: given[name] for name in ("pool", "layer") if name in given}
-    if "length" in given:
-        found["max_length"] = int(given["length"])
-    if "normalize" in given:
-        found["normalize"] = given["normalize"] == "1"
-    if found.pop("excludes_prompt", False) and found["prompt"] and found["pool"] == "mean":
+    if "prompt" in asked:
+        fields["prompt"] = prompts.get(asked["prompt"], asked["prompt"])
+    fields |= {name: asked[name] for name in ("pool", "layer") if name in asked}
+    if "length" in asked:
+        fields["max_length"] = int(asked["length"])
+    if "normalize" in asked:
+        fields["normalize"] = asked["normalize"] == "1"
+    if fields.pop("excludes_prompt", False) and fields["prompt"] and fields["pool"] == "mean":
         raise ValueError(
             f"{directory}: include_prompt=false, a mean without the prompt's pieces, is not supported: "
             f"hf:{directory}?prompt="
         )
-    says += ["the address"] * bool(given)
-    return Reading(**found, origin=f"by {' and '.join(says)}")
+    says += ["the address"] * bool(asked)
+    return Reading(**fields, origin=f"by {' and '.join(says)}")
 
 
 def _modules(directory: str) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _modules(directory: str) -> dict[str, Any]:
     modules = read_json(path, list)
     if not all(isinstance(x, Mapping) and {"idx", "type"} <= x.keys() for x in modules):
         raise ValueError(f'{path} is damaged: expected modules with "idx", "path" and "type"')
-    found: dict[str, Any] = {"dense": []}
+    fields: dict[str, Any] = {"dense": []}
     for module in sorted(modules, key=lambda x: x["idx"]):
         kind = module["type"].rpartition(".")[2]
         folder = os.path.join(directory, module.get("path") or "")
@@ -179,8 +179,8 @@ def _modules(directory: str) -> dict[str, Any]:
             settings = read_optional(folder, _LENGTH) or {}
             # The library's version 6 keeps the length with the tokenizer alone.
             length = (read_optional(folder, CONFIG_FILE) or {}).get("model_max_length", 0)
-            found["max_length"] = settings.get("max_seq_length") or length
-            found["lower"] = bool(settings.get("do_lower_case"))
+            fields["max_length"] = settings.get("max_seq_length") or length
+            fields["lower"] = bool(settings.get("do_lower_case"))
         elif kind == "Pooling":
             settings = read_optional(folder, "config.json") or {}
             names = [x.removeprefix("pooling_mode_") for x, on in settings.items() if on is True]
@@ -190,15 +190,15 @@ def _modules(directory: str) -> dict[str, Any]:
                 raise ValueError(
                     f"{folder}: the pooling {', '.join(names)} is unknown here; one of {', '.join(_POOLS)}"
                 )
-            found["pool"] = _POOLS[names[0]]
-            found["excludes_prompt"] = settings.get("include_prompt") is False
+            fields["pool"] = _POOLS[names[0]]
+            fields["excludes_prompt"] = settings.get("include_prompt") is False
         elif kind == "Dense":
-            found["dense"].append(_dense(folder))
+            fields["dense"].append(_dense(folder))
         elif kind == "Normalize":
-            found["normalize"] = True
+            fields["normalize"] = True
         else:
             raise ValueError(f"{path}: the module {kind} is unknown here")
-    return found
+    return fields
 
 
 def _dense(folder: str) -> DenseModule:

@@ -213,8 +213,8 @@ class SenseIndex:
         Returns:
           float32 [N, K, S], -inf where disabled.
         """
-        state, ids, own, count = self._batch(direction, ids, vectors)
-        return np.asarray(_cosines(state, ids, own))[:count]
+        state, ids, inputs, count = self._batch(direction, ids, vectors)
+        return np.asarray(_cosines(state, ids, inputs))[:count]
 
     def translations(
         self, direction: str, candidates: np.ndarray, to: str, vectors: np.ndarray
@@ -230,19 +230,19 @@ class SenseIndex:
         Returns:
           float32 [N, T, S], -inf for senses that do not take part (`translation.cosines`).
         """
-        state, ids, own, count = self._batch(direction, candidates, vectors)
-        language_ids = np.full(len(own), self.tokenizer.language_id(to))
-        cosines = _translation_cosines(state, self.objective.senses, ids, language_ids, own)
+        state, ids, inputs, count = self._batch(direction, candidates, vectors)
+        language_ids = np.full(len(inputs), self.tokenizer.language_id(to))
+        cosines = _translation_cosines(state, self.objective.senses, ids, language_ids, inputs)
         return np.asarray(cosines)[:count]
 
     def _batch(self, direction: str, ids: np.ndarray, vectors: np.ndarray):
         """The state, padded ids [M, K] and representations [M, d] of a direction; the rows N."""
-        own = vectors[:, self.objective.directions[direction]]
-        count = len(own)
+        inputs = vectors[:, self.objective.directions[direction]]
+        count = len(inputs)
         size = 1 << (count - 1).bit_length()  # few sizes compile few programs
-        own = np.pad(own, ((0, size - count), (0, 0)))
+        inputs = np.pad(inputs, ((0, size - count), (0, 0)))
         state = self.variables["senses"][direction]
-        return state, np.broadcast_to(ids, (size, len(ids))), own, count
+        return state, np.broadcast_to(ids, (size, len(ids))), inputs, count
 
     def represent(self, words: Sequence[WordInContext]) -> np.ndarray:
         """Inputs of sense selection for words in sentences, float32 [N, D]."""

@@ -148,15 +148,15 @@ class SenseView:
         Raises:
           ValueError: an unknown language or direction, or a word that is not in the vocabulary.
         """
-        own, number = self._word(word, lang)
-        read = self._read(own, number, lang) if examples else {}
+        key, number = self._word(word, lang)
+        read = self._read(key, number, lang) if examples else {}
         answers = self._answers(number, lang, read[lang].vectors) if lang in read else {}
         senses = []
         for name in self._list_directions(direction):
             slots = {x: self._assign(name, number, part.vectors) for x, part in read.items()}
             rows = [
                 Sense(
-                    word=own,
+                    word=key,
                     language=lang,
                     sense=self.index.number(slot),
                     direction=name,
@@ -182,15 +182,15 @@ class SenseView:
         Raises:
           ValueError: as for `all`, or the word is not in the context.
         """
-        own, number = self._word(word, lang)
-        vector = self._in_context(own, lang, context)
+        key, number = self._word(word, lang)
+        vector = self._in_context(key, lang, context)
         answers = []
         for name in self._list_directions(direction):
             cosines = self.index.cosines(name, np.array([number]), vector)[0, 0]
             slot, margin = _leader(cosines)
             answers.append((margin, name, slot, float(cosines[slot])))
         margin, name, slot, score = max(answers, key=lambda answer: answer[0])
-        senses = self.all(own, lang, k, name, examples=0)
+        senses = self.all(key, lang, k, name, examples=0)
         sense = next(x for x in senses if x.sense == self.index.number(slot))
         return dataclasses.replace(sense, score=score, margin=margin)
 
@@ -200,9 +200,9 @@ class SenseView:
         """As `api.Model.translate_in_context`."""
         self._tokenizer.language_id(to)
         lang = self._language_of(word, to) if lang is None else lang
-        own, number = self._word(word, lang)
+        key, number = self._word(word, lang)
         if lang == to:
-            raise ValueError(f"to={to!r}: {own!r} is already a word of that language")
+            raise ValueError(f"to={to!r}: {key!r} is already a word of that language")
         if self._table is None:
             raise ValueError(
                 "Trained without a dictionary (config.objective.translation_share=0), this model has no "
@@ -210,8 +210,8 @@ class SenseView:
             )
         candidates = self._candidates(number, to)
         if not len(candidates):
-            raise ValueError(f"The model's dictionary has no translation of {own!r} to {to!r}")
-        cosines = self._fits(candidates, to, self._in_context(own, lang, context))[:, 0]
+            raise ValueError(f"The model's dictionary has no translation of {key!r} to {to!r}")
+        cosines = self._fits(candidates, to, self._in_context(key, lang, context))[:, 0]
         scores = cosines.max(-1).mean(0)
         best, *others = np.argsort(-scores, kind="stable")
         direction, slot = np.unravel_index(cosines[:, best].argmax(), cosines[:, best].shape)
@@ -247,8 +247,8 @@ class SenseView:
 
     def _list_directions(self, direction: str | None) -> tuple[str, ...]:
         if direction is not None and direction not in self.directions:
-            known = suggestion(direction, self.directions)
-            raise ValueError(f"direction={direction!r}: this model has no such direction. {known}")
+            advice = suggestion(direction, self.directions)
+            raise ValueError(f"direction={direction!r}: this model has no such direction. {advice}")
         return self.directions if direction is None else (direction,)
 
     def _word(self, word: str, lang: str) -> tuple[str, int]:
@@ -341,8 +341,8 @@ class SenseView:
         return others[0]
 
     def _is_listed(self, word: str, lang: str) -> bool:
-        known = self._tokenizer.vocabulary.words
-        ids = [known[x] for x in self._tokenizer.words(word, lang) if x in known]
+        ids_of_words = self._tokenizer.vocabulary.words
+        ids = [ids_of_words[x] for x in self._tokenizer.words(word, lang) if x in ids_of_words]
         return bool(self.index.members[lang][ids].any())
 
     def _candidates(self, number: int, to: str) -> np.ndarray:

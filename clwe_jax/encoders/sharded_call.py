@@ -26,7 +26,7 @@ def _meshes(variables: Variables) -> Iterator[Mesh]:
             yield sharding.mesh
 
 
-def whole(arrays: Any, variables: Variables) -> Any:
+def replicate(arrays: Any, variables: Variables) -> Any:
     """Replicates arrays on all devices of the variables, as a `ShardedCall` returns them.
 
     A state that a function reads and returns thus has the same type in every call, and the function

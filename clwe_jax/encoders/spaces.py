@@ -348,14 +348,14 @@ class StaticSpaces(LoadedEncoder):
             )
         return self._common_spaces[language]
 
-    def _keep_shared(self, language: str, own: np.ndarray, common: np.ndarray | None) -> Vectors:
-        """The language with the vectors `own` [N, K], and `common` [N, K] for shared words."""
+    def _keep_shared(self, language: str, rows: np.ndarray, common: np.ndarray | None) -> Vectors:
+        """The language with the vectors `rows` [N, K], and `common` [N, K] for shared words."""
         vectors = self.raw[language]
         shared = self.shared.get(language)
         if shared and common is not None:
-            here = np.fromiter((word in shared for word in vectors.own_keys), bool, len(own))
-            own = np.where(here[:, None], common, own)
-        return dataclasses.replace(vectors, vectors=own)
+            mask = np.fromiter((word in shared for word in vectors.own_keys), bool, len(rows))
+            rows = np.where(mask[:, None], common, rows)
+        return dataclasses.replace(vectors, vectors=rows)
 
 
 def load(

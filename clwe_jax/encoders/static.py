@@ -89,12 +89,12 @@ class StaticEncoder:
         return POOLS if self.frequencies is not None else POOLS[:1]
 
     def pool_in_all_ways(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
-        cut = [self.words(text, language) for text in texts]
-        weights = {"idf": inverse_document_frequencies(cut)}
+        sentences = [self.words(text, language) for text in texts]
+        weights = {"idf": inverse_document_frequencies(sentences)}
         if self.frequencies is not None:
             weights["sif"] = self.frequencies.word_weights(language)
-        vectors = self._take_words(cut, language)
-        return {x: weighted_means(cut, vectors, some)[:, None] for x, some in weights.items()}
+        vectors = self._take_words(sentences, language)
+        return {x: weighted_means(sentences, vectors, y)[:, None] for x, y in weights.items()}
 
     def pool_texts(
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
@@ -104,32 +104,32 @@ class StaticEncoder:
         'mean' weighs all words alike: a weight by idf would depend on the other texts of a call.
         """
         pool = choose_pool(pool, "word", self.frequencies is not None)
-        cut = [self.words(text, language) for text in texts]
-        vectors = self._take_words(cut, language)
+        sentences = [self.words(text, language) for text in texts]
+        vectors = self._take_words(sentences, language)
         if pool is None:
-            rows = [vectors.rows(words) for words in cut]
-            known = [np.asarray(vectors.vectors[some[some >= 0]], np.float32) for some in rows]
-            return [reduce(some[:, None]) for some in known]
+            rows = [vectors.rows(words) for words in sentences]
+            parts = [np.asarray(vectors.vectors[x[x >= 0]], np.float32) for x in rows]
+            return [reduce(part[:, None]) for part in parts]
         weights = self.frequencies.word_weights(language) if pool == "sif" else {}
-        return reduce(weighted_means(cut, vectors, weights)[:, None])
+        return reduce(weighted_means(sentences, vectors, weights)[:, None])
 
     def coverage(self, texts: Sequence[str], language: str) -> float:
         """The share of the texts' running words that have a vector, their own or by their spelling."""
-        cut = [self.words(text, language) for text in texts]
-        index = self._take_words(cut, language).index
-        known = [word in index for word in itertools.chain.from_iterable(cut)]
-        return sum(known) / max(1, len(known))
+        sentences = [self.words(text, language) for text in texts]
+        index = self._take_words(sentences, language).index
+        has_vector = [word in index for word in itertools.chain.from_iterable(sentences)]
+        return sum(has_vector) / max(1, len(has_vector))
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """The words of each text with their vectors; those without one have zeros."""
-        cut = [self.words(text, language) for text in texts]
+        sentences = [self.words(text, language) for text in texts]
         texts_in_context = []
-        vectors = self._take_words(cut, language)
-        for words in cut:
+        vectors = self._take_words(sentences, language)
+        for words in sentences:
             rows = vectors.rows(words)
-            known = np.zeros((len(words), vectors.dim), np.float32)
-            known[rows >= 0] = vectors.vectors[rows[rows >= 0]]
-            texts_in_context.append((words, known[:, None]))
+            word_vectors = np.zeros((len(words), vectors.dim), np.float32)
+            word_vectors[rows >= 0] = vectors.vectors[rows[rows >= 0]]
+            texts_in_context.append((words, word_vectors[:, None]))
         return texts_in_context
 
     def of_words(
@@ -158,8 +158,8 @@ class StaticEncoder:
         rows = np.unique(vectors.rows(wanted))
         rows = np.concatenate([np.arange(frequent), rows[rows >= frequent]])
         taken = vectors.take(rows)
-        made = self.as_words(taken.vectors)[:, None]
-        return WordSpace(taken.words, made, frequent, keys=taken.keys or ())
+        compared = self.as_words(taken.vectors)[:, None]
+        return WordSpace(taken.words, compared, frequent, keys=taken.keys or ())
 
     def _means(
         self, words: Sequence[str], language: str, change: Callable[[np.ndarray], np.ndarray]
@@ -183,7 +183,7 @@ class StaticEncoder:
         if self.spell_words is None:
             return vectors
         words = itertools.chain.from_iterable(sentences)
-        return add_spelled(vectors, words, lambda some: self.spell_words(some, language))
+        return add_spelled(vectors, words, lambda unknown: self.spell_words(unknown, language))
 
     def _vectors(self, language: str) -> Vectors:
         return self.spaces.common_vectors(language) if self.pair is None else self.pair[language]
@@ -224,8 +224,8 @@ def known_parts(word: str, index: Container[str]) -> list[str]:
         return [small]
     parts = (part if part in index else part.lower() for part in re.split(f"([{_MARKS}])", word))
     parts = [part for part in parts if part]
-    known = any(part in index for part in parts if part not in _MARKS)
-    return parts if known else [small]
+    any_known = any(part in index for part in parts if part not in _MARKS)
+    return parts if any_known else [small]
 
 
 def add_spelled(
@@ -236,14 +236,14 @@ def add_spelled(
     Words that `spell` knows nothing of, for which it has zeros, are left out.
     """
     words = sorted(set(words))
-    own = vectors.rows(words)
+    vector_rows = vectors.rows(words)
     rows = np.zeros((len(words), vectors.dim), np.float32)
-    rows[own >= 0] = vectors.vectors[own[own >= 0]]
-    others = np.flatnonzero(own < 0)
+    rows[vector_rows >= 0] = vectors.vectors[vector_rows[vector_rows >= 0]]
+    others = np.flatnonzero(vector_rows < 0)
     if len(others):
         rows[others] = spell([words[place] for place in others.tolist()])
-    known = (own >= 0) | rows.any(1)
-    return Vectors([word for word, here in zip(words, known) if here], rows[known])
+    has_vector = (vector_rows >= 0) | rows.any(1)
+    return Vectors([word for word, kept in zip(words, has_vector) if kept], rows[has_vector])
 
 
 def inverse_document_frequencies(sentences: WordLists) -> dict[str, float]:
@@ -267,21 +267,21 @@ def weighted_means(
       known word.
     """
     rows = vectors.rows(itertools.chain.from_iterable(sentences))
-    known = rows >= 0
-    given = np.ones(len(rows), np.float32)
+    has_vector = rows >= 0
+    weight = np.ones(len(rows), np.float32)
     if weights:
         words = itertools.chain.from_iterable(sentences)
-        given = np.fromiter((weights.get(word, 1.0) for word in words), np.float32, len(rows))
+        weight = np.fromiter((weights.get(word, 1.0) for word in words), np.float32, len(rows))
     # The sentence of each known word, rising: the order that the sparse matrix needs.
-    lines = np.repeat(np.arange(len(sentences)), list(map(len, sentences)))[known]
-    rows = rows[known]
-    given = given[known]
-    totals = np.bincount(lines, given, len(sentences))
-    given = np.where(totals[lines] > 0, given, 1)
+    lines = np.repeat(np.arange(len(sentences)), list(map(len, sentences)))[has_vector]
+    rows = rows[has_vector]
+    weight = weight[has_vector]
+    totals = np.bincount(lines, weight, len(sentences))
+    weight = np.where(totals[lines] > 0, weight, 1)
     totals = np.where(totals > 0, totals, np.bincount(lines, minlength=len(sentences)))
     used, columns = np.unique(rows, return_inverse=True)
     splits = np.concatenate([[0], np.cumsum(np.bincount(lines, minlength=len(sentences)))])
-    shares = (given / totals[lines]).astype(np.float32)
+    shares = (weight / totals[lines]).astype(np.float32)
     # [N, used words]: rows of a narrower type become float32 only where they are used.
     matrix = sparse.csr_matrix((shares, columns, splits), (len(sentences), len(used)))
     return matrix @ np.asarray(vectors.vectors[used], np.float32)

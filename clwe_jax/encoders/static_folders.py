@@ -203,15 +203,15 @@ def _add_continuations(places: dict[str, int]) -> tuple[list[str], list[int]]:
     Returns:
       The characters; and for each word that was added the row that it has too.
     """
-    own = {word: word for word in places if is_unspaced(word)}
+    unspaced = {word: word for word in places if is_unspaced(word)}
     others = ""
-    if any(map(has_marks, own)):
+    if any(map(has_marks, unspaced)):
         # Words end where no combining mark follows.
-        own = {close_clusters(end_syllables(word)): word for word in own}
+        unspaced = {close_clusters(end_syllables(word)): word for word in unspaced}
         # Also those of no word, or a run would end before them, inside a cluster.
         others = marked_scripts()
-    characters = list(dict.fromkeys(itertools.chain(*own, others)))
-    every = dict.fromkeys(characters, _NOTHING) | {x: places[word] for x, word in own.items()}
+    characters = list(dict.fromkeys(itertools.chain(*unspaced, others)))
+    every = dict.fromkeys(characters, _NOTHING) | {x: places[word] for x, word in unspaced.items()}
     added = {x: _NOTHING for x in characters if x not in places}
     added |= {INSIDE_MARK + word: row for word, row in every.items()}
     for word in added:

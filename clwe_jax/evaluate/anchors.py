@@ -61,11 +61,11 @@ def centers(state: SenseState, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarra
     parts = state.centers, state.projected, state.enabled & (state.total > 0)
     vectors, projected, used = (np.asarray(jax.device_get(x[ids])) for x in parts)
     unit = np.asarray(search.unit(projected))
-    fits = np.einsum("psk,ptk->pst", unit[left], unit[right])  # [P, S, S]
+    cosines = np.einsum("psk,ptk->pst", unit[left], unit[right])  # [P, S, S]
     # Unused and removed senses are no neighbours: their centers stand for no text.
-    fits[~(used[left][:, :, None] & used[right][:, None])] = -np.inf
-    best = fits.argmax(2)
-    back = np.take_along_axis(fits.argmax(1), best, axis=1)  # best sense of each best sense
+    cosines[~(used[left][:, :, None] & used[right][:, None])] = -np.inf
+    best = cosines.argmax(2)
+    back = np.take_along_axis(cosines.argmax(1), best, axis=1)  # best sense of each best sense
     # A pair without used senses on both sides has no finite fit.
-    pair, sense = np.nonzero((back == np.arange(fits.shape[1])) & np.isfinite(fits.max(2)))
+    pair, sense = np.nonzero((back == np.arange(cosines.shape[1])) & np.isfinite(cosines.max(2)))
     return vectors[left[pair], sense], vectors[right[pair], best[pair, sense]]

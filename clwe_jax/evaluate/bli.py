@@ -145,8 +145,8 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     def _measure(
         self, test: TestSet, source: WordSpace, target: WordSpace, shared: csls.SharedProducts
     ) -> Iterator[tuple[str, float]]:
-        known = tags.read(self.tags, test.source, self.context.normalizer) if self.tags else {}
-        induced = WordInduction(test, source, target, known)
+        tags_of = tags.read(self.tags, test.source, self.context.normalizer) if self.tags else {}
+        induced = WordInduction(test, source, target, tags_of)
         shown = None
         items = number_texts(_shared_words(test))
         for method in self._methods:
@@ -183,7 +183,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         lines, right = induced.questions
         queries = select_layer(source.vectors, layer)
         ranked = ranks.ranks_of_answers(
-            queries[induced.source_rows[induced.known][lines]],
+            queries[induced.source_rows[induced.has_vector][lines]],
             select_layer(target.vectors[: target.frequent_count], layer),
             right,
             min(_DEPTH, target.frequent_count),
@@ -200,7 +200,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     ) -> tuple[np.ndarray, np.ndarray]:
         """The nearest candidates, by cosine, of the source words that have a vector, and their scores."""
         depth = min(_DEPTH, target.frequent_count)
-        rows = induced.source_rows[induced.known]
+        rows = induced.source_rows[induced.has_vector]
         if not len(rows):
             return np.zeros((0, depth), int), np.zeros((0, depth), np.float32)
         indices, scores = csls.nearest(

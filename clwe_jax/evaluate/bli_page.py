@@ -124,7 +124,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
             "of words of different spelling is near 0."
         )
     sets = {x: _describe_pair(run, x) for x in pairs}
-    whole = describe_tests(run)
+    tests = describe_tests(run)
     for variant, title, columns, shown_sets in (
         ("_distinct_covered", "Covered words of different spelling", _covered_columns(main), sets),
         ("", "All test words, the papers' convention", _induction_columns(main, ending), None),
@@ -138,7 +138,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
             mean=len(pairs) > 1,
             sets=shown_sets,
             levels=floor.columns(run, f"{FLOOR}{_NAME}/*/p@1{ending}{variant}", _CHANCE),
-            title=f"{title} ({whole})" if whole else title,
+            title=f"{title} ({tests})" if tests else title,
         )
     for split, title in _SPLITS.items():
         blocks += _parts(by_pair, split, title, ending)
@@ -219,7 +219,7 @@ def _induction_by_layer(runs: Sequence[RunFolder]) -> Chart:
             for row in figures.by_pair(run.figures, _NAME).values():
                 for layer, value in figures.over_star(row, f"layer*/p@1{ending}").items():
                     values.setdefault(layer, []).append(value)
-            points = [(layer, sum(some) / len(some)) for layer, some in sorted(values.items())]
+            points = [(layer, sum(rates) / len(rates)) for layer, rates in sorted(values.items())]
             label = f"{name}, {run.name}" if dash else name
             lines.append(Line(label, points=points, colour=colour, dash=dash))
     title = "P@1 by layer, mean over pairs"

@@ -47,8 +47,8 @@ class Context:
           FileNotFoundError, ValueError: as of `parallel.find` and `parallel.Reader.read`.
         """
         reader = parallel.Reader()
-        found = parallel.test_pairs(place, self.languages, option, self.pairs)
-        return [(files, reader.read(files, limit)) for files in found]
+        bitexts = parallel.test_pairs(place, self.languages, option, self.pairs)
+        return [(files, reader.read(files, limit)) for files in bitexts]
 
 
 def language_model(model: Any, name: str) -> HasObjective:

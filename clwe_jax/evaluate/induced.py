@@ -40,7 +40,7 @@ class WordInduction:
 
     Attributes:
       source_rows: row of each source word's vector, int [W]; -1: no vector.
-      known: bool [W], whether a source word has a vector.
+      has_vector: bool [W], whether a source word has a vector.
       has_other_spelling: bool [W], whether it has a translation of another spelling.
     """
 
@@ -59,7 +59,7 @@ class WordInduction:
         self._words = list(test.entries)
         self._gold = [test.entries[word] for word in self._words]
         self.source_rows = np.array([source.index.get(word, -1) for word in self._words])
-        self.known = self.source_rows >= 0
+        self.has_vector = self.source_rows >= 0
         candidates = {
             word: row for word, row in target.index.items() if row < target.frequent_count
         }
@@ -73,9 +73,9 @@ class WordInduction:
         entries = list(zip(self._words, self._gold))
         self.has_other_spelling = np.array([bool(gold - {word}) for word, gold in entries])
         self._translates_itself = np.array([word in gold for word, gold in entries])
-        self._covered = self.known & np.array([bool(some) for some in self._candidates])
-        self._covered_distinct = self.known & np.array([bool(some) for some in self._distinct])
-        ranked = self.known & (self.source_rows < source.frequent_count)
+        self._covered = self.has_vector & np.array([bool(x) for x in self._candidates])
+        self._covered_distinct = self.has_vector & np.array([bool(x) for x in self._distinct])
+        ranked = self.has_vector & (self.source_rows < source.frequent_count)
         self._ranks = np.where(ranked, self.source_rows + 1, 0)
         self._groups = {**dict(_frequency_groups(self._ranks)), **_tag_groups(self._words, tags)}
 
@@ -85,12 +85,12 @@ class WordInduction:
         yield "pairs", float(sum(map(len, self._gold)))
         yield "words_distinct", float(self.has_other_spelling.sum())
         yield "coverage", float(self._covered.mean())
-        yield "oov", float((~self.known).mean())
+        yield "oov", float((~self.has_vector).mean())
         if self.has_other_spelling.any():
             covered = self._covered_distinct[self.has_other_spelling]
             yield "coverage_distinct", float(covered.mean())
         if self._source.counts is not None:
-            alone = self.known & (self._source.counts[self.source_rows] == 0)
+            alone = self.has_vector & (self._source.counts[self.source_rows] == 0)
             yield "isolated", float(alone.mean())
         for name, members in self._groups.items():
             yield f"{name}/words", float(len(members))
@@ -100,7 +100,7 @@ class WordInduction:
                 "words have none)",
                 self._test.name,
                 len(self._words),
-                100 * (~self.known).mean(),
+                100 * (~self.has_vector).mean(),
             )
 
     @functools.cached_property
@@ -110,10 +110,10 @@ class WordInduction:
         Each word stands there with all its translations. A word that is spelled like one of them stands there
         again, at the end, with the others alone.
         """
-        known = np.flatnonzero(self.known).tolist()
-        lines = list(range(len(known)))
-        right = [self._candidates[word] for word in known]
-        for line, word in enumerate(known):
+        with_vector = np.flatnonzero(self.has_vector).tolist()
+        lines = list(range(len(with_vector)))
+        right = [self._candidates[word] for word in with_vector]
+        for line, word in enumerate(with_vector):
             if self._distinct[word] != self._candidates[word]:
                 lines.append(line)
                 right.append(self._distinct[word])
@@ -127,11 +127,11 @@ class WordInduction:
         """
         places, distinct = np.zeros((2, len(self._words)), int)
         lines, _ = self.questions
-        known = np.flatnonzero(self.known)
-        places[known] = distinct[known] = ranked[: len(known)]
-        distinct[known[lines[len(known) :]]] = ranked[len(known) :]
+        with_vector = np.flatnonzero(self.has_vector)
+        places[with_vector] = distinct[with_vector] = ranked[: len(with_vector)]
+        distinct[with_vector[lines[len(with_vector) :]]] = ranked[len(with_vector) :]
         # A word without a vector is predicted to be its own translation (joint-align, appendix B).
-        places[~self.known & self._translates_itself] = 1
+        places[~self.has_vector & self._translates_itself] = 1
         return Places(places, distinct)
 
     def figures(self, suffix: str, ranked: Places) -> Iterator[tuple[str, float]]:
@@ -163,11 +163,11 @@ class WordInduction:
         Args:
           nearest, scores: nearest candidates of the words that have a vector, [Q, depth].
         """
-        line = np.cumsum(self.known) - 1  # line of each word in `nearest`
+        line = np.cumsum(self.has_vector) - 1  # line of each word in `nearest`
         for number, word in enumerate(self._words):
             near = []
             keys = []
-            if self.known[number]:
+            if self.has_vector[number]:
                 rows = nearest[line[number]][:_SHOWN]
                 of_rows = scores[line[number]]
                 near = [
@@ -184,7 +184,7 @@ class WordInduction:
                 "distinct": bool(self.has_other_spelling[number]),
                 "found": near,
                 "place": place,
-                "kind": _kind(word, bool(self.known[number]), covered, place, keys),
+                "kind": _kind(word, bool(self.has_vector[number]), covered, place, keys),
             }
             yield row | ({"tag": self._tags[word]} if word in self._tags else {})
 
@@ -212,7 +212,7 @@ def _tag_groups(words: Sequence[str], tags: Mapping[str, str]) -> dict[str, np.n
     return {name: np.array(members) for name, members in sorted(groups.items())}
 
 
-def _kind(word: str, known: bool, covered: bool, place: int, near: Sequence) -> str:
+def _kind(word: str, has_vector: bool, covered: bool, place: int, near: Sequence) -> str:
     """The kind of a prediction.
 
     'right'; 'near': right among the ten nearest; 'copied': the source word itself; 'no vector': the
@@ -220,7 +220,7 @@ def _kind(word: str, known: bool, covered: bool, place: int, near: Sequence) -> 
     """
     if place == 1:
         return "right"
-    if not known:
+    if not has_vector:
         return "no vector"
     if not covered:
         return "no candidate"

@@ -11,7 +11,7 @@ import numpy as np
 
 from clwe_jax import terminal
 from clwe_jax.encoders.protocols import HasObjective
-from clwe_jax.encoders.sharded_call import ShardedCall, mesh_of, place, whole
+from clwe_jax.encoders.sharded_call import ShardedCall, mesh_of, place, replicate
 from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.options.evaluators import MlmEvaluation
 from clwe_jax.options.section import ByIdentity
@@ -55,7 +55,8 @@ class MlmEvaluator(ByIdentity, MlmEvaluation):
         # As an array the step does not compile a program of its own.
         variables = {**model.variables, _STEP: np.int32(model.step)}
         by_metric: dict[str, list[float]] = {}
-        heldout = {x: some[: self.batches or None] for x, some in self.context.heldout.items()}
+        count = self.batches or None
+        heldout = {x: batches[:count] for x, batches in self.context.heldout.items()}
         with terminal.task("batches", sum(map(len, heldout.values()))) as advance:
             for language, batches in heldout.items():
                 totals: dict[str, Sums] = {}
@@ -93,7 +94,7 @@ def _fresh(score: Score, variables: Variables, batch: Batch) -> Any:
     """The state of rows at the beginning of their streams; {} where rows have no state."""
     batch = place(batch, mesh_of(variables), own_rows=True)  # rows of all hosts
     rows = jax.eval_shape(score, {**variables, "rows": {}}, batch)[1]
-    return whole(jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), rows), variables)
+    return replicate(jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), rows), variables)
 
 
 def _yield_with_perplexity(name: str, value: float) -> Iterator[tuple[str, float]]:

@@ -110,7 +110,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         text += floor.TEXT
     how = with_floor[-1] if with_floor else "plain"
     tests = describe_tests(run)
-    whole = f" ({tests})" if tests else ""
+    of_tests = f" ({tests})" if tests else ""
     note = _note(run, others)
     own_path, last_path = (x[how].floor(run.figures) for x in (_OWN, _LAST))
     for name, title, path in (
@@ -129,12 +129,12 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
             by_pair,
             "Pair",
             levels=floor.columns(run, path, _CHANCE, how),
-            title=title + whole,
+            title=title + of_tests,
             note=note,
         )
         if sif:
             levels = floor.columns(run, last_path, _CHANCE, how)
-            title = f"{title}, SIF{whole}"
+            title = f"{title}, SIF{of_tests}"
             blocks += table(_SIF, pairs, weighted, sif, "Pair", levels=levels, title=title)
     lines = [Line(method, x.mean) for method, x in _LAST.items()]
     steps = finite(run.series.get(lines[0].metric, {}))

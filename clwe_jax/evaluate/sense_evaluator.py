@@ -153,18 +153,18 @@ class SenseFigures:
             if labelled is not None:
                 learned = self._meanings(state, labelled[:, part])
                 batch = {"ids": ids, "into": language_ids, "h": h}
-                fits = _translate(state, batch, config=self.objective.senses)
-                choices[direction] = np.asarray(fits), learned
+                cosines = _translate(state, batch, config=self.objective.senses)
+                choices[direction] = np.asarray(cosines), learned
                 choice = {direction: choices[direction]}
                 figures.update(self._translations(ids, language_ids, choice))
             for name, value in figures.items():
                 by_metric.setdefault(name, []).append(value)
                 yield f"senses/{direction}/{name}", value
             for language in self.tokenizer.languages:
-                own = [w for w in measured.by_word if w[0] == language]
-                if own:
-                    counts = np.array([words.count(w) for w in own])
-                    values = np.array([measured.by_word[w] for w in own])
+                words_of_language = [w for w in measured.by_word if w[0] == language]
+                if words_of_language:
+                    counts = np.array([words.count(w) for w in words_of_language])
+                    values = np.array([measured.by_word[w] for w in words_of_language])
                     value = float(counts @ values / counts.sum())
                     by_metric.setdefault(f"{language}/purity", []).append(value)
         for name, values in by_metric.items():
@@ -198,7 +198,7 @@ class SenseFigures:
           choices: direction -> cosines [N, T, S] and the meanings of its slots.
           language: language of the scored words; None: all languages.
         """
-        cosines = np.stack([fits for fits, _ in choices.values()], 1)  # [N, directions, T, S]
+        cosines = np.stack([fit for fit, _ in choices.values()], 1)  # [N, directions, T, S]
         # Of a translation the best sense by direction, [N, directions, T], and their mean: [N].
         best = cosines.max(-1).mean(1).argmax(-1)
         # [N, directions, S]
@@ -211,14 +211,14 @@ class SenseFigures:
             for row in zip(ids, language_ids)
         ]
         chosen = [
-            (there[word], int(slot)) if there else None
-            for there, word, slot in zip(candidates, best, sense)
+            (options[word], int(slot)) if options else None
+            for options, word, slot in zip(candidates, best, sense)
         ]
         slots = cosines.shape[-1]
         # Directions are numbered as in `sense`, slots within them.
         learned = {}
-        for number, (_, known) in enumerate(choices.values()):
-            for (word, slot), concept in known.items():
+        for number, (_, meanings) in enumerate(choices.values()):
+            for (word, slot), concept in meanings.items():
                 learned[word, number * slots + slot] = concept
         meant = [x.meant if language in (None, x.word[0]) else None for x in self._occurrences]
         accuracies = scores.score_translations(
@@ -266,20 +266,20 @@ class SenseFigures:
         """The occurrences that label the meanings of senses."""
         options = self._domains, self.options.seed, self.options.labelled, self.tokenizer
         languages = self.tokenizer.languages
-        found = (gold.occurrences(each, *options) for each in languages)
-        return self._occurrences_in(list(itertools.chain.from_iterable(found)))
+        labelled = (gold.occurrences(each, *options) for each in languages)
+        return self._occurrences_in(list(itertools.chain.from_iterable(labelled)))
 
     def _occurrences_in(self, sentences: Sequence[gold.GoldSentence]) -> list[Occurrence]:
         room = self._encoder.max_length - 2
-        found = []
+        occurrences = []
         for number, sentence in enumerate(sentences):
             senses = zip(sentence.words[:room], sentence.senses)
-            found += [
+            occurrences += [
                 Occurrence((sentence.language, word), sense, sentence.words, number, place)
                 for place, (word, sense) in enumerate(senses)
                 if sense is not None
             ]
-        return found
+        return occurrences
 
     def _ids(self, occurrences: Sequence[Occurrence]) -> np.ndarray:
         vocabulary = self.tokenizer.vocabulary
@@ -287,16 +287,16 @@ class SenseFigures:
 
     @functools.cached_property
     def _concepts(self) -> Mapping[Word, tuple[str, ...]]:
-        found = {}
+        concepts_of = {}
         for language in self.tokenizer.languages:
             for word, concepts in pocket.concepts(language).items():
-                found[language, word] = concepts
-        return found
+                concepts_of[language, word] = concepts
+        return concepts_of
 
     @functools.cached_property
     def _only(self) -> Mapping[Word, str]:
         """The concepts of the words that have a single concept in text about the domains."""
-        only = {word: known[0] for word, known in self._concepts.items() if len(known) == 1}
+        only = {word: names[0] for word, names in self._concepts.items() if len(names) == 1}
         for language in self.tokenizer.languages:
             for word, shares in gold.shares(language, tuple(self._domains)).items():
                 if len(shares) == 1:
@@ -348,27 +348,27 @@ def _candidates(
 
 
 def nearest_sense(
-    vectors: np.ndarray, words: Sequence[Any], meant: Sequence[Any], known: np.ndarray
+    vectors: np.ndarray, words: Sequence[Any], meant: Sequence[Any], is_labelled: np.ndarray
 ) -> tuple[int, int]:
     """Predicts concepts by the nearest mean vector of a word's concepts.
 
     Args:
       vectors: unit vectors, [N, D].
       words, meant: word and concept of each occurrence.
-      known: bool [N], the averaged occurrences; the concepts of the others are predicted if their
+      is_labelled: bool [N], the averaged occurrences; the concepts of the others are predicted if their
         word has a mean.
 
     Returns:
       The number of right predictions and the number of predictions.
     """
     sums: dict[Any, dict[Any, np.ndarray]] = {}
-    for vector, word, sense, given in zip(vectors, words, meant, known):
-        if given:
+    for vector, word, sense, has_label in zip(vectors, words, meant, is_labelled):
+        if has_label:
             of_word = sums.setdefault(word, {})
             of_word[sense] = of_word.get(sense, 0) + vector
     right = asked = 0
-    for vector, word, sense, given in zip(vectors, words, meant, known):
-        if given or word not in sums:
+    for vector, word, sense, has_label in zip(vectors, words, meant, is_labelled):
+        if has_label or word not in sums:
             continue
         senses_of = list(sums[word])
         means = np.stack([sums[word][name] for name in senses_of])

@@ -121,15 +121,15 @@ def score(
             f"{len(words)} words, {len(assigned)} assigned senses, {len(gold)} gold senses: "
             "expected one of each for every occurrence"
         )
-    own: dict[Hashable, tuple[list[int], list[Hashable]]] = collections.defaultdict(
+    uses: dict[Hashable, tuple[list[int], list[Hashable]]] = collections.defaultdict(
         lambda: ([], [])
     )
     for word, slot, sense in zip(words, assigned, gold, strict=True):
         if sense is not None:
-            own[word][0].append(int(slot))
-            own[word][1].append(sense)
-    own = {w: (a, g) for w, (a, g) in own.items() if len(g) >= min_uses and len(set(g)) > 1}
-    if not own:
+            uses[word][0].append(int(slot))
+            uses[word][1].append(sense)
+    uses = {w: (a, g) for w, (a, g) in uses.items() if len(g) >= min_uses and len(set(g)) > 1}
+    if not uses:
         raise ValueError(
             f"None of {len(set(words))} words occurs {min_uses} times and in two senses: measure more "
             "sentences or other domains"
@@ -137,7 +137,7 @@ def score(
     draw = np.random.default_rng(seed)
     rows = []
     by_word = {}
-    for word, (slots, meant) in own.items():
+    for word, (slots, meant) in uses.items():
         table = contingency(slots, meant)
         shuffled = [
             purity(contingency(slots, [meant[i] for i in draw.permutation(len(meant))]))
@@ -154,9 +154,9 @@ def score(
                 len(table),
             ]
         )
-    weights = np.array([len(meant) for _, meant in own.values()])
+    weights = np.array([len(meant) for _, meant in uses.values()])
     means = (weights @ np.array(rows)) / weights.sum()
-    return SenseScores(*map(float, means), len(own), int(weights.sum()), by_word)
+    return SenseScores(*map(float, means), len(uses), int(weights.sum()), by_word)
 
 
 def meanings(
@@ -225,10 +225,10 @@ def score_translations(
         if choice is None or meant is None:
             continue
         if candidates is not None:
-            fits = [meant in concepts.get(word, ()) for word in candidates[place]]
-            if not any(fits):
+            is_right = [meant in concepts.get(word, ()) for word in candidates[place]]
+            if not any(is_right):
                 continue
-            chances.append(np.mean(fits))
+            chances.append(np.mean(is_right))
         word, slot = choice
         right.append(meant == (only[word] if word in only else learned.get((word, slot))))
         words.append(meant in concepts.get(word, ()))

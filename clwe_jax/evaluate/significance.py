@@ -47,11 +47,11 @@ def sample(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> Observations:
     influence = np.zeros(size)
     for counts, numbers in parts:
         right = 2.0 * counts[..., 0]
-        whole = counts[..., 1:].sum(-1)
-        total = np.maximum(whole.sum(1, keepdims=True), 1)
+        sizes = counts[..., 1:].sum(-1)
+        total = np.maximum(sizes.sum(1, keepdims=True), 1)
         figures = right.sum(1, keepdims=True) / total
         values = values + figures[:, 0] / len(parts)
-        moved = ((right - figures * whole) / total).mean(0) / len(parts)
+        moved = ((right - figures * sizes) / total).mean(0) / len(parts)
         influence += np.bincount(numbers, moved, size)
     return Observations(np.asarray(values), influence)
 

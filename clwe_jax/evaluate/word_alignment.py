@@ -47,15 +47,15 @@ class WordAligner(WordAlignerOptions):
         if self.method == "softmax":
             scores = np.asarray(source, np.float32) @ np.asarray(target, np.float32).T
             scores = scores / max(self.temperature, 1e-9)
-            found = word_links.softmax_intersection(scores, self.threshold)
+            linked = word_links.softmax_intersection(scores, self.threshold)
         else:
             similarity = word_links.cosines(source, target)
             if self.method == "itermax":
-                found = word_links.itermax(similarity, self.rounds)
+                linked = word_links.itermax(similarity, self.rounds)
             else:
-                found = word_links.mutual_argmax(similarity)
+                linked = word_links.mutual_argmax(similarity)
         # A word without a vector is as near to one word as to any other: it has no link.
-        return found & source.any(1)[:, None] & target.any(1)
+        return linked & source.any(1)[:, None] & target.any(1)
 
     def link_words(self, source: Side, target: Side, layers: Sequence[int]) -> np.ndarray:
         """Links of the words of two sentences by the mean of some layers, bool [words, words]."""

@@ -40,8 +40,8 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     shown: dict[str, list[Mapping[str, Any]]] = {}
     for row in run.examples(_NAME):
         shown.setdefault("-".join(row["languages"]), []).append(row)
-    for some in shown.values():
-        row = max(some, key=_crossings)
+    for rows in shown.values():
+        row = max(rows, key=_crossings)
         blocks += [picture(row, "found", "the model's"), picture(row, "sure", "gold, sure")]
     text = (
         "The alignment error rate of words of parallel sentences, linked by the vectors of the "

@@ -26,17 +26,17 @@ def word_by_word(model: Encoder, texts: Sequence[str], source: str, target: str)
     view = model.pairwise_space(source, target)
     cut = [view.words(text, source) for text in texts]
     used = sorted(set().union(*cut))
-    known = view.vocabulary(source, used)
+    sources = view.vocabulary(source, used)
     wanted = view.vocabulary(target)
-    asked = [word for word in used if word in known.index]
+    asked = [word for word in used if word in sources.index]
     if not asked or not wanted.frequent_count:
         return [join_words(words) for words in cut]
-    vectors = known.vectors[:, _LAYER]
+    vectors = sources.vectors[:, _LAYER]
     nearest, _ = csls.nearest(
-        vectors[[known.index[word] for word in asked]],
+        vectors[[sources.index[word] for word in asked]],
         wanted.vectors[: wanted.frequent_count, _LAYER],
         method="csls",
-        pool=vectors[: known.frequent_count],
+        pool=vectors[: sources.frequent_count],
     )
     keys = wanted.keys or wanted.words
     best = [keys[row] for row in np.asarray(nearest)[:, 0].tolist()]

@@ -17,8 +17,8 @@ from typing import Callable, Iterable, Iterator, Mapping, Sequence
 from absl import logging
 import numpy as np
 
-from clwe_jax.encoders.characters import encoder_of
 from clwe_jax.encoders.batching import Row
+from clwe_jax.encoders.characters import encoder_of
 from clwe_jax.encoders.protocols import HasObjective
 from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.evaluate.wsd_files import AnnotatedCorpus, first_senses, read
@@ -45,8 +45,8 @@ def instance_vectors(corpus: AnnotatedCorpus, encode: WordEncoder) -> Iterator[n
     number = -1
     for number, words in enumerate(encode(corpus.sentences)):
         while instance is not None and instance.sentence == number:
-            own = np.asarray(words[instance.start : instance.stop], np.float32)
-            yield own.mean(0) if len(own) else None
+            instance_words = np.asarray(words[instance.start : instance.stop], np.float32)
+            yield instance_words.mean(0) if len(instance_words) else None
             instance = next(instances, None)
     if number + 1 != len(corpus.sentences):
         raise ValueError(
@@ -144,25 +144,25 @@ def predict(
       lemma, None for an unknown lemma; the number of instances that got the first sense.
     """
     vectors = list(instance_vectors(corpus, encode))
-    there = [row for row, vector in enumerate(vectors) if vector is not None]
+    encoded = [row for row, vector in enumerate(vectors) if vector is not None]
     layers = senses.vectors.shape[0]
     fallback = [first.get((i.lemma, i.pos)) for i in corpus.instances]
     everywhere = [list(fallback) for _ in range(layers)]
     restricted = [list(fallback) for _ in range(layers)]
-    known = [senses.lemmas.get((i.lemma, i.pos)) for i in corpus.instances]
-    for start in range(0, len(there), _AT_ONCE):
-        part = there[start : start + _AT_ONCE]
+    senses_of = [senses.lemmas.get((i.lemma, i.pos)) for i in corpus.instances]
+    for start in range(0, len(encoded), _AT_ONCE):
+        part = encoded[start : start + _AT_ONCE]
         for layer in range(layers):
             # Not of unit length: a query's length does not change which sense is nearest.
-            own = np.stack([vectors[row][layer] for row in part])
-            scores = own @ senses.vectors[layer].T
+            queries = np.stack([vectors[row][layer] for row in part])
+            scores = queries @ senses.vectors[layer].T
             for row, score in zip(part, scores, strict=True):
                 everywhere[layer][row] = senses.keys[int(score.argmax())]
-                if known[row]:
-                    best = known[row][int(score[known[row]].argmax())]
+                if senses_of[row]:
+                    best = senses_of[row][int(score[senses_of[row]].argmax())]
                     restricted[layer][row] = senses.keys[best]
-    with_vector = set(there)
-    backed_off = sum(not known[row] or row not in with_vector for row in range(len(vectors)))
+    with_vector = set(encoded)
+    backed_off = sum(not senses_of[row] or row not in with_vector for row in range(len(vectors)))
     return everywhere, restricted, backed_off
 
 
@@ -235,8 +235,8 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
             rows = []
             for words in sentences[start : start + _AT_ONCE]:
                 # A word that is normalised to nothing stays: instances name words by their places.
-                known = [normalise(word, self.language) or word for word in words]
-                ids, groups = encoder.tokenizer.encode_words(known)
+                normalised = [normalise(word, self.language) or word for word in words]
+                ids, groups = encoder.tokenizer.encode_words(normalised)
                 rows.append(Row(ids[:room], groups[:room], number))
             for row, vectors in zip(rows, encoder.means(variables, rows)):
                 yield vectors if len(row.ids) else np.zeros((0, *shape), np.float32)

@@ -83,14 +83,14 @@ def read(path: str, max_sentences: int = 0) -> AnnotatedCorpus:
             f"{path} has no file of keys beside it: expected {stem}.gold.key.txt"
         )
     senses = _read_keys(keys_path)
-    sentences, instances, whole = _read_xml(path, max_sentences)
+    sentences, instances, is_complete = _read_xml(path, max_sentences)
     ids = {instance.id for instance in instances}
     if len(ids) < len(instances):
         seen: set[str] = set()
         double = [i.id for i in instances if i.id in seen or seen.add(i.id)]
         raise ValueError(f"{path}: {_name_some(double)} more than one instance")
     without = [instance.id for instance in instances if instance.id not in senses]
-    extra = [name for name in senses if name not in ids] if whole else []
+    extra = [name for name in senses if name not in ids] if is_complete else []
     if without or extra:
         parts = [f"{_name_some(without)} only in the text"] if without else []
         parts += [f"{_name_some(extra)} only in the keys"] if extra else []
@@ -140,13 +140,13 @@ def _read_xml(path: str, max_sentences: int) -> tuple[list[list[str]], list[Inst
                     return sentences, instances, False
                 words: list[str] = []
                 for token in element:
-                    own = (token.text or "").split()
+                    token_words = (token.text or "").split()
                     if token.tag == "instance":
                         name = token.get("id")
-                        if not name or not token.get("lemma") or not own:
+                        if not name or not token.get("lemma") or not token_words:
                             raise ValueError(
                                 f"{path}: sentence {element.get('id')}: an <instance> needs id, "
-                                f"lemma, pos and a word, found {token.attrib} {own}"
+                                f"lemma, pos and a word, found {token.attrib} {token_words}"
                             )
                         instances.append(
                             Instance(
@@ -155,11 +155,11 @@ def _read_xml(path: str, max_sentences: int) -> tuple[list[list[str]], list[Inst
                                 token.get("pos", ""),
                                 len(sentences),
                                 len(words),
-                                len(words) + len(own),
+                                len(words) + len(token_words),
                                 (),
                             )
                         )
-                    words += own
+                    words += token_words
                 sentences.append(words)
                 # Else the tree of the whole file would stay in memory.
                 element.clear()

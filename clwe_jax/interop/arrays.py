@@ -192,15 +192,15 @@ class _Tensors(Unpickler):
         self._stored = stored
 
     def find_class(self, module: str, name: str) -> Any:
-        known = {
+        allowed = {
             ("collections", "OrderedDict"): collections.OrderedDict,
             ("torch._utils", "_rebuild_tensor_v2"): _tensor,
             ("torch._utils", "_rebuild_parameter"): _parameter,
             **{("torch", kind): kind for kind in _DTYPES},
         }
-        if (module, name) not in known:
+        if (module, name) not in allowed:
             raise UnpicklingError(f"it calls {module}.{name}, which is no tensor")
-        return known[module, name]
+        return allowed[module, name]
 
     def persistent_load(self, key: Any) -> np.ndarray:
         kind, stored, name, _, size, *view = key

@@ -226,8 +226,8 @@ def adopt_options(run: PretrainRun) -> PretrainRun:
 def _list_decided(model: TransformerOptions) -> list[str]:
     """The options of a model that its architecture decides; of a rotary encoder, also its own."""
     shared = {x.name for x in options_of(TransformerOptions)}
-    own = (x.name for x in options_of(type(model)))
-    return [x for x in own if x in _DECIDED or x not in shared]
+    names = (x.name for x in options_of(type(model)))
+    return [x for x in names if x in _DECIDED or x not in shared]
 
 
 def with_architecture(run: PretrainRun, described: Description) -> PretrainRun:

@@ -54,17 +54,17 @@ def export(workdir: str, kind: str, out: str, language: str = "", **size: Any) -
 
 def main(argv: list[str]) -> None:
     """The command line."""
-    given = flags.FLAGS
-    if len(argv) > 1 or not given.workdir or not given.out:
+    args = flags.FLAGS
+    if len(argv) > 1 or not args.workdir or not args.out:
         sys.exit("usage: clwe-jax export --workdir=RUN --format=FORMAT --out=DIR")
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
     try:
-        size = {name: given[name].value for name in ("dtype", "words", "dim") if given[name].value}
-        notes = export(given.workdir, given.format, given.out, given.language, **size)
+        size = {name: args[name].value for name in ("dtype", "words", "dim") if args[name].value}
+        notes = export(args.workdir, args.format, args.out, args.language, **size)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
-    print("\n".join([f"{given.out}: written.", *notes]))
+    print("\n".join([f"{args.out}: written.", *notes]))
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def parameters(
             raise ValueError(f"{name} has the shape {np.shape(weights[name])}; expected {shape}")
         return np.asarray(weights[name], np.float32)
 
-    def both(name: str, layer: int, *size: int) -> np.ndarray:
+    def two_ways(name: str, layer: int, *size: int) -> np.ndarray:
         """[2, ..., 4, C]: forward, backward."""
         sides = (take(f"lstm.{name}_l{layer}{end}", 4 * cells, *size) for end in ("", "_reverse"))
         return np.stack([side.reshape(4, cells, *size)[list(_GATES)] for side in sides])
@@ -106,11 +106,11 @@ def parameters(
     params = {"source_pieces": take("embed_tokens.weight", rows, width)}
     for layer in range(layers):
         size = 2 * cells if layer else width
-        kernel = both("weight_ih", layer, size)
-        recurrent = both("weight_hh", layer, cells)
+        kernel = two_ways("weight_ih", layer, size)
+        recurrent = two_ways("weight_hh", layer, cells)
         params[f"encoder/kernel_{layer}"] = kernel.transpose(0, 3, 1, 2)
         params[f"encoder/recurrent_{layer}"] = recurrent.transpose(0, 3, 1, 2)
-        params[f"encoder/bias_{layer}"] = both("bias_ih", layer) + both("bias_hh", layer)
+        params[f"encoder/bias_{layer}"] = two_ways("bias_ih", layer) + two_ways("bias_hh", layer)
     return params
 
 

@@ -96,13 +96,13 @@ def options_of(kind: str, config: Mapping[str, Any]) -> RotaryOptions:
     else:
         every = config.get("sliding_window_pattern", 6) if gemma else 1
         local = [n for n in range(layers) if (n + 1) % every]
-    known = {
+    keys = {
         "modernbert": (160_000.0, 10_000.0, "global_rope_theta", "local_rope_theta"),
         "gemma3_text": (1_000_000.0, 10_000.0, "rope_theta", "rope_local_base_freq"),
         "qwen3": (10_000.0, 10_000.0, "rope_theta", "rope_theta"),
     }[kind]
     bases = []
-    for default, old, new in zip(known, known[2:], ("full_attention", "sliding_attention")):
+    for default, old, new in zip(keys, keys[2:], ("full_attention", "sliding_attention")):
         turns = config.get("rope_parameters") or {}
         turns = turns.get(new) or (turns if "rope_theta" in turns else {})
         scaled = turns.get("rope_type", "default") != "default" or config.get("rope_scaling")
@@ -195,11 +195,11 @@ def parameters(
         for path, theirs in layout.layer.items():
             if path == "attention_norm/scale" and options.input_norm and not k:
                 continue
-            given = [name.format(k) for name in theirs]
+            their_names = [name.format(k) for name in theirs]
             if path.endswith("scale"):
-                array = norm(given[0], size if path.endswith(_QUERY) else width)
+                array = norm(their_names[0], size if path.endswith(_QUERY) else width)
             else:
-                parts = [take(f"{prefix}{x}.weight", y) for x, y in zip(given, shapes[path])]
+                parts = [take(f"{prefix}{x}.weight", y) for x, y in zip(their_names, shapes[path])]
                 array = np.concatenate(parts).T.reshape(ours[path])
             yield f"backbone/layer_{k}/{path}", array
 
@@ -282,9 +282,9 @@ def _architecture(options: RotaryOptions) -> list[Any]:
     """What decides on the hidden states of given parameters."""
     names = "layers width heads head_size mlp_dim epsilon norm activation rms input_norm output_norms query_norm"
     names += " causal theta language_embeddings types"
-    found = [getattr(options, name) for name in names.split()]
+    values = [getattr(options, name) for name in names.split()]
     local = (*options.local_layers, options.window, options.local_theta)
-    return [*found, options.kv_heads or options.heads, local if options.local_layers else ()]
+    return [*values, options.kv_heads or options.heads, local if options.local_layers else ()]
 
 
 def list_demands(kind: str) -> dict[str, Any]:

@@ -166,29 +166,27 @@ def _forms(folder: str, tokenizer: Tokenizer, languages: Sequence[str]) -> dict[
 
 def main(argv: list[str]) -> None:
     """The command line."""
-    given = flags.FLAGS
-    if len(argv) > 1 or not (
-        given.encoder and given.languages and given.dictionaries and given.out
-    ):
+    args = flags.FLAGS
+    if len(argv) > 1 or not (args.encoder and args.languages and args.dictionaries and args.out):
         sys.exit(
             "usage: clwe-jax teach --encoder=hf:DIR --languages=CODES "
             "--dictionaries=DIR --out=NEW [--text=DIR]"
         )
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
-    languages = given.languages.split(",")
+    languages = args.languages.split(",")
     try:
-        loaded = huggingface.load(given.encoder, (given.known, *languages))
+        loaded = huggingface.load(args.encoder, (args.known, *languages))
         dictionary = dictionaries.load(
-            given.dictionaries, (given.known, *languages), normalizer=loaded.tokenizer.normalizer
+            args.dictionaries, (args.known, *languages), normalizer=loaded.tokenizer.normalizer
         )
-        forms = _forms(given.text, loaded.tokenizer, languages) if given.text else {}
-        taught = teach(loaded, dictionary, languages, given.known, forms)
-        notes = to_huggingface.write(*taught.loaded, given.out)
+        forms = _forms(args.text, loaded.tokenizer, languages) if args.text else {}
+        taught = teach(loaded, dictionary, languages, args.known, forms)
+        notes = to_huggingface.write(*taught.loaded, args.out)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
     print(
-        f"{given.out}: {taught.words:,} new pieces; {taught.skipped:,} pairs taught nothing, as the "
+        f"{args.out}: {taught.words:,} new pieces; {taught.skipped:,} pairs taught nothing, as the "
         "word is one piece already or several words.",
         *notes,
         sep="\n",

@@ -76,7 +76,7 @@ def write(
     if by_type:
         config[TYPE_LANGUAGES] = list(tokenizer.languages)
     notes = _notes(encoder, tokenizer, language, by_type, head)
-    own = Tokenizer(
+    exported = Tokenizer(
         (language,) if language else tokenizer.languages,
         tokenizer.normalizer,
         tokenizer.segmenter,
@@ -88,7 +88,7 @@ def write(
         atomic.write(os.path.join(folder, "model.safetensors"), weights)
         atomic.write(os.path.join(folder, CONFIG), json.dumps(config, indent=2) + "\n")
         _write_tokenizer(folder, tokenizer, encoder.max_length, by_type)
-        own.save(os.path.join(folder, hf_tokenizer.OWN))
+        exported.save(os.path.join(folder, hf_tokenizer.OWN))
         atomic.write(os.path.join(folder, "README.md"), _readme(notes))
     return notes
 
@@ -142,9 +142,9 @@ def _rotary(
     if head:
         arrays = {layout.prefixes[0] + name: array for name, array in arrays.items()}
         # Their normalisation has no bias: it adds the same to a piece's score at every position.
-        own = head.pop(f"{layout.head_norm}.bias")
+        norm_bias = head.pop(f"{layout.head_norm}.bias")
         table = params.get("output_embedding", params["backbone/token_embedding"])[:pieces]
-        head[layout.bias] = head[layout.bias] + table @ own
+        head[layout.bias] = head[layout.bias] + table @ norm_bias
     config |= dict(
         architectures=[_CLASSES[kind] + ("ForMaskedLM" if head else "Model")],
         model_type=kind,
@@ -211,8 +211,8 @@ def _head(
     kernel = params["head/kernel"]
     bias = params["head/bias"]
     if conditioned:
-        own = params["backbone/language_embedding"][language]
-        bias = bias + own @ kernel[encoder.options.width :]
+        language_vector = params["backbone/language_embedding"][language]
+        bias = bias + language_vector @ kernel[encoder.options.width :]
         kernel = kernel[: encoder.options.width]
     folded = {**params, "head/kernel": kernel, "head/bias": bias}
     head = {}

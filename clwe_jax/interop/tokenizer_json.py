@@ -200,10 +200,10 @@ def _normalizer(lower_case: bool, languages: Sequence[str]) -> dict[str, Any]:
     return dict(type="Sequence", normalizers=steps)
 
 
-def _sara_am(sign: str, tones: str, vowel: str, both: str) -> tuple[tuple[str, str], ...]:
+def _sara_am(sign: str, tones: str, vowel: str, composed: str) -> tuple[tuple[str, str], ...]:
     """What replaces a sign and a vowel, with or without a tone between them, by both in one."""
     joined = f"(?:(?<={sign})|(?<={sign}[{tones}])){vowel}"
-    return (joined, both), (f"{sign}(?=[{tones}]?{both})", "")
+    return (joined, composed), (f"{sign}(?=[{tones}]?{composed})", "")
 
 
 def _replace(pattern: str, content: str) -> dict[str, Any]:
@@ -246,8 +246,8 @@ def _words(languages: Sequence[str], longest_match: Sequence[str] = ()) -> str:
     mark = among(characters.MARK)
     syllable = among(characters.SYLLABLE)
     if longest_match:
-        known = characters.character_class(np.array(sorted(map(ord, longest_match))))
-        return _regex(f"{word}|[{known}]{{1,{_longest(longest_match)}}}|{single}")
+        letters = characters.character_class(np.array(sorted(map(ord, longest_match))))
+        return _regex(f"{word}|[{letters}]{{1,{_longest(longest_match)}}}|{single}")
     # A mark joins the word before it; hiragana after a mark begins a word.
     run = f"(?:{alone}|{hiragana}+|{katakana}+|{syllable}+){mark}*|{mark}+"
     return _regex(f"{word}|{run}|{single}")

@@ -133,8 +133,8 @@ def _renumber(spec: dict[str, Any], numbers: dict[int, int]) -> dict[str, Any]:
         model["vocab"] = {x: numbers[n] for x, n in model["vocab"].items() if n in numbers}
     if model["type"] == "BPE":
         pairs = map(_pair, model["merges"])
-        there = model["vocab"]
-        model["merges"] = [[x, y] for x, y in pairs if x in there and y in there and x + y in there]
+        kept = model["vocab"]
+        model["merges"] = [[x, y] for x, y in pairs if x in kept and y in kept and x + y in kept]
     added = [{**x, "id": numbers[x["id"]]} for x in spec.get("added_tokens") or ()]
     after = json.loads(json.dumps(spec.get("post_processor") or {}))
     for step in after.get("processors", [after]):
@@ -159,20 +159,20 @@ def _rows(
 
 def main(argv: list[str]) -> None:
     """The command line."""
-    given = flags.FLAGS
-    if len(argv) > 1 or not (given.encoder and given.languages and given.text and given.out):
+    args = flags.FLAGS
+    if len(argv) > 1 or not (args.encoder and args.languages and args.text and args.out):
         sys.exit("usage: clwe-jax trim --encoder=hf:DIR --languages=CODES --text=DIR --out=NEW")
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
-    languages = given.languages.split(",")
-    directory = given.encoder.removeprefix(configuration.PREFIX)
+    languages = args.languages.split(",")
+    directory = args.encoder.removeprefix(configuration.PREFIX)
     try:
-        corpus = corpora.TextCorpus(given.text, languages)
+        corpus = corpora.TextCorpus(args.text, languages)
         texts = itertools.chain.from_iterable(map(corpus.lines, languages))
-        kept, all_pieces = trim(directory, texts, given.out, given.prompt)
+        kept, all_pieces = trim(directory, texts, args.out, args.prompt)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
-    print(f"{given.out}: {kept:,} of {all_pieces:,} pieces stay.")
+    print(f"{args.out}: {kept:,} of {all_pieces:,} pieces stay.")
 
 
 if __name__ == "__main__":

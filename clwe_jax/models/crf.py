@@ -69,11 +69,11 @@ def score(emissions: Array, weights: Weights, tags: Array, mask: Array) -> Array
       tags: int32 [B, L], in [0, K) also beyond the mask.
     """
     real = mask.astype(emissions.dtype)
-    own = jnp.take_along_axis(emissions, tags[..., None], axis=-1)[..., 0]
+    tag_scores = jnp.take_along_axis(emissions, tags[..., None], axis=-1)[..., 0]
     moves = weights.transitions[tags[:, :-1], tags[:, 1:]]
     last = jnp.take_along_axis(tags, jnp.maximum(mask.sum(1) - 1, 0)[:, None], axis=1)[:, 0]
     ends = weights.start[tags[:, 0]] + weights.end[last]
-    return ends + (own * real).sum(1) + (moves * real[:, 1:]).sum(1)
+    return ends + (tag_scores * real).sum(1) + (moves * real[:, 1:]).sum(1)
 
 
 def log_likelihood(emissions: Array, weights: Weights, tags: Array, mask: Array) -> Array:

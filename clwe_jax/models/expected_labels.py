@@ -57,8 +57,8 @@ def look_up(table: Mapping[str, Array], entries: Array, max_labels: int) -> Expe
 
 def sum_by_language(labels: ExpectedLabels, values: Array, languages: int) -> Array:
     """float32 [..., languages]: the sums of the labels' values [..., K] in each language."""
-    own = labels.languages[..., None] == jnp.arange(languages)
-    return jnp.where(own, values[..., None], 0.0).sum(-2)
+    is_in_language = labels.languages[..., None] == jnp.arange(languages)
+    return jnp.where(is_in_language, values[..., None], 0.0).sum(-2)
 
 
 def distance(table: Array, pieces: Array, labels: ExpectedLabels) -> Sums:

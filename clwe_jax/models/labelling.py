@@ -137,11 +137,11 @@ class WordsOfPieces(nn.Module):
         rows, words, per_word = ids.shape
         flat = real.reshape(rows, -1)
         order = jnp.argsort(~flat, axis=1, stable=True)  # padding goes to the end
-        there = jnp.take_along_axis(flat, order, axis=1)
+        is_piece = jnp.take_along_axis(flat, order, axis=1)
         pieces = jnp.take_along_axis(ids.reshape(rows, -1), order, axis=1)
-        x = embedding[jnp.maximum(pieces, 0)] * there[..., None]
+        x = embedding[jnp.maximum(pieces, 0)] * is_piece[..., None]
         lstm = BiLstm(self.options.cells, self.options.layers, name="lstm")
-        layers = [layer.max(2) for layer in lstm(x, there)]  # [B, W * P, cells] each
+        layers = [layer.max(2) for layer in lstm(x, is_piece)]  # [B, W * P, cells] each
         mixed = mix(self, jnp.stack(layers, axis=2))
         # The argsort of a permutation is its inverse.
         places = jnp.argsort(order, axis=1)[..., None]
@@ -205,15 +205,15 @@ class Labelling(nn.Module):
             return {"loss": Sums(losses.sum(), total), "accuracy": Sums(right.sum(), total)}
         # An index of -1 would read the last label; such places have weight 0.
         weights = labelled.astype(jnp.float32)
-        known = jnp.maximum(gold, 0)
+        targets = jnp.maximum(gold, 0)
         right = (scores.argmax(-1) == gold) * weights
         if self.head.options.ending == "crf":
-            likely = crf.log_likelihood(scores, self._weights(), known, labelled)
+            likely = crf.log_likelihood(scores, self._weights(), targets, labelled)
             # The CRF scores the first place of a row even where the row has no label.
             rows = labelled.any(1).astype(jnp.float32)
             loss = Sums(-(likely * rows).sum(), rows.sum())
         else:
-            losses = optax.softmax_cross_entropy_with_integer_labels(scores, known)
+            losses = optax.softmax_cross_entropy_with_integer_labels(scores, targets)
             loss = Sums((losses * weights).sum(), weights.sum())
         return {"loss": loss, "accuracy": Sums(right.sum(), weights.sum())}
 

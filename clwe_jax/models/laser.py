@@ -155,10 +155,10 @@ class Laser(LaserEncoder):
         return self.sentence(self.encode(ids, mask, source, train), mask)
 
     def scores(
-        self, sentence: Array, before: Array, language: Array, known: int, train: bool = False
+        self, sentence: Array, before: Array, language: Array, pieces: int, train: bool = False
     ) -> Array:
         """`logits` of `states`, float32 [B, L, V]."""
-        return self.logits(self.states(sentence, before, language, train), known)
+        return self.logits(self.states(sentence, before, language, train), pieces)
 
     def states(self, sentence: Array, before: Array, language: Array, train: bool = False) -> Array:
         """The decoder's outputs, [B, L, decoder_cells], with the right pieces before each place.
@@ -184,17 +184,17 @@ class Laser(LaserEncoder):
         cell, output = start.astype(jnp.float32) + self.start_bias[:, None]
         return cell, output
 
-    def next(self, state: State, before: Array, known: int) -> tuple[Array, State]:
+    def next(self, state: State, before: Array, pieces: int) -> tuple[Array, State]:
         """Scores of the next piece (`logits`), and the state after the piece `before`, int32 [B]."""
         sentence, language, cells = state
         x = self._embed_ids(self.target_pieces, before[:, None], None, 0)
         outputs, cells = self._run(x, sentence, language, cells)
-        return self.logits(outputs[:, 0], known), (sentence, language, cells)
+        return self.logits(outputs[:, 0], pieces), (sentence, language, cells)
 
-    def logits(self, outputs: Array, known: int) -> Array:
-        """Scores of the pieces, float32 [..., V]; those of `known` and above cannot be chosen."""
+    def logits(self, outputs: Array, pieces: int) -> Array:
+        """Scores of the pieces, float32 [..., V]; those of `pieces` and above cannot be chosen."""
         logits = table_scores(outputs, self.output.astype(outputs.dtype)) + self.output_bias
-        return jnp.where(jnp.arange(self.vocab_size) < known, logits, _NO_PIECE)
+        return jnp.where(jnp.arange(self.vocab_size) < pieces, logits, _NO_PIECE)
 
     def _run(self, x: Array, sentence: Array, language: Array, cells: Cells) -> tuple[Array, Cells]:
         # x: [B, L, E]; sentence: [B, 2 C]; language: int32 [B] -> [B, L, decoder_cells].

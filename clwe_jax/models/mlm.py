@@ -174,8 +174,8 @@ class MlmModel(nn.Module):
 
     def __call__(self, batch: Batch, max_predictions: int, train: bool = False) -> Predictions:
         """As `encode_predicted`, with the scores for the targets' languages."""
-        found = self.encode_predicted(batch, max_predictions, train)
-        return found.replace(logits=self.score(found.hidden, found.languages))
+        predicted = self.encode_predicted(batch, max_predictions, train)
+        return predicted.replace(logits=self.score(predicted.hidden, predicted.languages))
 
     def encode_predicted(
         self, batch: Batch, max_predictions: int, train: bool = False

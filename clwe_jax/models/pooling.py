@@ -72,12 +72,12 @@ def select(vectors: Array, layers: str | int) -> Array:
         return vectors[..., -1:, :]
     if layers in ("top", "upper"):
         # Layer 0 counts only where it is the only layer.
-        some = vectors[..., -1 if layers == "top" else min(1, top) :, :]
+        chosen = vectors[..., -1 if layers == "top" else min(1, top) :, :]
         # The two halves of a vector are the two directions.
-        return some.reshape(*some.shape[:-1], 2, -1).max(-2)
+        return chosen.reshape(*chosen.shape[:-1], 2, -1).max(-2)
     if layers in ("last4", "sum4"):
-        some = vectors[..., last_layers(top), :]
-        return (some.mean if layers == "last4" else some.sum)(-2, keepdims=True)
+        chosen = vectors[..., last_layers(top), :]
+        return (chosen.mean if layers == "last4" else chosen.sum)(-2, keepdims=True)
     if layers == "mean":
         return vectors[..., min(1, top) :, :].mean(-2, keepdims=True)
     number = int(layers) if str(layers).isdigit() else -1
@@ -89,22 +89,22 @@ def select(vectors: Array, layers: str | int) -> Array:
     return vectors[..., number : number + 1, :]
 
 
-def words(x: Array, firsts: Array, there: Array, how: str) -> Array:
+def words(x: Array, firsts: Array, is_piece: Array, how: str) -> Array:
     """The vectors of words, [B, W, ...], from those of the pieces of a row.
 
     Args:
       x: [B, L, ...].
       firsts: positions of the words' first pieces, int32 [B, W]; 0 is no word.
-      there: bool [B, L], True at pieces of words.
+      is_piece: bool [B, L], True at pieces of words.
       how: 'first': a word is the vector of its first piece; 'mean', 'max': of all its pieces.
     """
     if how != "first":
         rows = jnp.arange(len(x))[:, None]
         # Padding of `firsts` marks [CLS], which is no piece of a word.
-        begins = jnp.zeros(there.shape, bool).at[rows, firsts].set(True)
+        begins = jnp.zeros(is_piece.shape, bool).at[rows, firsts].set(True)
         wide = lambda mask: mask.reshape(*mask.shape, *[1] * (x.ndim - 2))
         # The last piece of a word: the next one begins another word, or is none.
-        closed = wide(~jnp.pad((there & ~begins)[:, 1:], ((0, 0), (0, 1))))
+        closed = wide(~jnp.pad((is_piece & ~begins)[:, 1:], ((0, 0), (0, 1))))
         merge = jnp.maximum if how == "max" else jnp.add
 
         # A segmented scan from the right: the first piece of a word gets the merge of its pieces.

@@ -220,9 +220,9 @@ class Transformer(nn.Module):
         if options.input_norm:
             self.embedding_norm = self.norm()
         shared = nn.remat(self.layer_class) if options.remat else self.layer_class
-        own = private.private(shared, self.languages)
+        private_layer = private.private(shared, self.languages)
         self.encoder_layers = [
-            (own if k < options.private_layers else shared)(
+            (private_layer if k < options.private_layers else shared)(
                 # JAX's cuDNN attention fails under the vmap of a language's own layers.
                 **self.layer_fields(k, "xla" if k < options.private_layers else options.attention),
                 name=f"layer_{k}",

@@ -216,10 +216,10 @@ class Translator(nn.Module):
             self.max_length,
         )
         self.target_norm = LayerNorm(_EPSILON)
-        own = private.private(DecoderLayer, self.languages, ("__call__", "read"))
+        private_layer = private.private(DecoderLayer, self.languages, ("__call__", "read"))
         self.decoder = [
             # Salt 0 is that of the embeddings; a layer drops three times.
-            (DecoderLayer if k < options.shared_layers else own)(**sizes, salt=3 * k + 1)
+            (DecoderLayer if k < options.shared_layers else private_layer)(**sizes, salt=3 * k + 1)
             for k in range(options.decoder_layers)
         ]
         if options.norm == "pre":
@@ -270,7 +270,7 @@ class Translator(nn.Module):
         return Memory(self.encode(ids, mask, source, train)[-1], mask)
 
     def scores(
-        self, memory: Memory, before: Array, language: Array, known: int, train: bool = False
+        self, memory: Memory, before: Array, language: Array, pieces: int, train: bool = False
     ) -> Array:
         """Scores of the pieces at each place, float32 [B, L, V], with the right pieces before it.
 
@@ -278,7 +278,7 @@ class Translator(nn.Module):
           memory: of `read`.
           before: the preceding piece of each place, int32 [B, L].
           language: the language to write, int32 [B].
-          known: number of pieces; larger ids cannot be chosen.
+          pieces: number of pieces; larger ids cannot be chosen.
         """
         seed = None
         if train and self.options.dropout > 0:
@@ -290,7 +290,7 @@ class Translator(nn.Module):
         for k, layer in enumerate(self.decoder):
             read = self._of(k, layer.read(memory.hidden), language)
             x_BLD, _ = self._of(k, layer(x_BLD, read, earlier_11LL, seen_B11S, seed), language)
-        return self._logits(x_BLD, language, known)
+        return self._logits(x_BLD, language, pieces)
 
     def first(self, memory: Memory, language: Array, length: int) -> DecoderState:
         """The state before the first of at most `length` pieces."""
@@ -310,7 +310,7 @@ class Translator(nn.Module):
             place=jnp.zeros(len(language), jnp.int32),
         )
 
-    def next(self, state: DecoderState, before: Array, known: int) -> tuple[Array, DecoderState]:
+    def next(self, state: DecoderState, before: Array, pieces: int) -> tuple[Array, DecoderState]:
         """Scores of the next piece, float32 [B, V], and the state after the piece `before`, [B]."""
         place = state.place[0]
         x = self._embed_ids(before[:, None], state.language, place[None], None)
@@ -320,7 +320,7 @@ class Translator(nn.Module):
         for k, (layer, read, old) in enumerate(zip(self.decoder, state.read, state.kept)):
             x, new = self._of(k, layer(x, read, earlier, seen, None, old, place), state.language)
             kept.append(new)
-        logits = self._logits(x, state.language, known)[:, 0]
+        logits = self._logits(x, state.language, pieces)[:, 0]
         return logits, state._replace(kept=tuple(kept), place=state.place + 1)
 
     def _of(self, layer: int, results: Any, language: Array) -> Any:
@@ -338,10 +338,10 @@ class Translator(nn.Module):
         x = self.target_norm(x).astype(compute_dtype(self.options.dtype))
         return dropout.dropout(x, self.options.dropout, seed, 0)
 
-    def _logits(self, x: Array, language: Array, known: int) -> Array:
+    def _logits(self, x: Array, language: Array, pieces: int) -> Array:
         # x: [B, n, D]; language: int32 [B] -> float32 [B, n, V].
         if self.options.norm == "pre":
             x = self.final_norm(x)
         logits = table_scores(x, self.backbone.token_table.astype(x.dtype))
         logits = add_bias(logits, jnp.take(self.output_bias, language, axis=0)[:, None])
-        return jnp.where(jnp.arange(self.vocab_size) < known, logits, _NO_PIECE)
+        return jnp.where(jnp.arange(self.vocab_size) < pieces, logits, _NO_PIECE)

@@ -195,7 +195,7 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
                 observed[name] = dict(
                     words=seen.words,
                     senses=wanted[number].assigned.reshape(rows, length),
-                    h=jax.lax.stop_gradient(seen.own),
+                    h=jax.lax.stop_gradient(seen.sense_input),
                     weights=seen.weights,
                     languages=seen.languages,
                 )
@@ -222,25 +222,27 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         # `own` is the state at the word: the one that predicts it varies mostly with the embedding
         # of the word before it, which is noise for the clusters (section 3.1).
         hidden = (output.forward, output.backward)[number]
-        own = output.layers[-1][number]
+        inputs = output.layers[-1][number]
         languages = batch["language_ids"]
         if not self._loss.aware:
-            return Occurrences(target, hidden, own, weights, languages)
-        # `there` are the positions of the words, `at` the positions that predict them.
+            return Occurrences(target, hidden, inputs, weights, languages)
+        # `places` are the positions of the words, `at` the positions that predict them.
         after = number == 1 and self.backward == "window"
         if self._context:
-            there = slice(1, -1)
+            places = slice(1, -1)
             at = slice(2, None) if after else slice(None, -2)
             forward, backward = output.layers[-1]
             # [B, L - 2, 2 P]: from the word before and from the word after
-            own = jnp.concatenate([forward[:, :-2], backward[:, 2:]], -1)
+            inputs = jnp.concatenate([forward[:, :-2], backward[:, 2:]], -1)
         else:
-            there = slice(1, None)
+            places = slice(1, None)
             at = slice(None, -1)
             if after:
-                there, at = at, there
-            own = own[:, there]
-        return Occurrences(words[:, there], hidden[:, at], own, weights[:, at], languages[:, there])
+                places, at = at, places
+            inputs = inputs[:, places]
+        return Occurrences(
+            words[:, places], hidden[:, at], inputs, weights[:, at], languages[:, places]
+        )
 
     def update(self, variables: Variables, observed: Any, step: Array):
         rows = {"rows": observed["rows"]}

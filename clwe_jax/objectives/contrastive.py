@@ -140,19 +140,19 @@ def info_nce(a: Array, b: Array, weights: Array, temperature: float) -> dict[str
     """
     # By default a TPU multiplies float32 in bfloat16, and the temperature multiplies that error.
     cosines = jnp.dot(pooling.unit(a), pooling.unit(b).T, precision=jax.lax.Precision.HIGHEST)
-    both = (weights[:, None] > 0) & (weights[None, :] > 0)
-    scores = jnp.where(both, cosines / temperature, _NEVER)
+    are_pairs = (weights[:, None] > 0) & (weights[None, :] > 0)
+    scores = jnp.where(are_pairs, cosines / temperature, _NEVER)
     targets = jnp.arange(len(weights))
     directions = [cross_entropy(x, targets) for x in (scores, scores.T)]
     loss = sum((loss * weights).sum() for loss, _ in directions)
     right = sum((right * weights).sum() for _, right in directions)
     total = weights.sum()
-    own = (jnp.diagonal(cosines) * weights).sum()
+    pair_sum = (jnp.diagonal(cosines) * weights).sum()
     # total * (total - 1) pairs: each sentence with the copies of all others
-    others = jnp.where(both, cosines, 0.0).sum() - own
+    others = jnp.where(are_pairs, cosines, 0.0).sum() - pair_sum
     return {
         "loss": Sums(loss / 2, total),
         "accuracy": Sums(right / 2, total),
-        "pair_cosine": Sums(own, total),
+        "pair_cosine": Sums(pair_sum, total),
         "other_cosine": Sums(others, total * (total - 1)),
     }

@@ -42,13 +42,15 @@ class Projected:
         hidden = self.base.encode(variables, batch)
         layers = list(hidden.layers)
         for language, matrices in self.maps.items():
-            own = (batch["language_ids"] == language)[..., None]
+            mask = (batch["language_ids"] == language)[..., None]
             for number, matrix in enumerate(jnp.asarray(matrices)):
                 # In float32, also on accelerators, which would round the states in this product.
                 mapped = jnp.matmul(
                     layers[number].astype(jnp.float32), matrix, precision=jax.lax.Precision.HIGHEST
                 )
-                layers[number] = jnp.where(own, mapped.astype(layers[number].dtype), layers[number])
+                layers[number] = jnp.where(
+                    mask, mapped.astype(layers[number].dtype), layers[number]
+                )
         return Hidden(tuple(layers))
 
 

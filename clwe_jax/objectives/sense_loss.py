@@ -32,14 +32,14 @@ class Occurrences(NamedTuple):
     Attributes:
       words: word ids, int [N].
       hidden: hidden states that predict them, [N, d].
-      own: inputs of sense selection, [N, d].
+      sense_input: inputs of sense selection, [N, d].
       weights: weights of the words in the loss, float32 [N].
       languages: language ids of the text, int [N].
     """
 
     words: Array
     hidden: Array
-    own: Array
+    sense_input: Array
     weights: Array
     languages: Array
 
@@ -129,13 +129,13 @@ class SenseLoss:
             no translations are predicted.
         """
         words = occurrences.words
-        own = occurrences.own
+        h = occurrences.sense_input
         ids = jnp.arange(shape[0])[:, None]
         enabled = ids < self.vocab_size
         for number in self.never:
             enabled &= ids != number
         enabled = jnp.broadcast_to(enabled, shape) & (True if state is None else state.enabled)
-        assigned = jnp.zeros_like(words) if state is None else selection.assign(state, words, own)
+        assigned = jnp.zeros_like(words) if state is None else selection.assign(state, words, h)
         if translations is None:
             labels = softmax.SenseLabels(words[None], assigned[None], jnp.ones((1, len(words))))
             return SenseTargets(enabled, assigned, labels)
@@ -149,7 +149,7 @@ class SenseLoss:
             # distance: int32 [], from a word's own language to another one.
             into = (occurrences.languages + distance) % languages
             into_rows = jnp.take_along_axis(rows, into[:, None, None], axis=1)[:, 0]
-            return self._translate(into_rows, into, own, state)
+            return self._translate(into_rows, into, h, state)
 
         # One language after the other, so that memory does not grow with their number.
         others, other_senses, has = jax.lax.map(translate, jnp.arange(1, languages))
@@ -216,10 +216,10 @@ class SenseLoss:
             )
         return sums
 
-    def _translate(self, rows, into, own, state) -> tuple[Array, Array, Array]:
+    def _translate(self, rows, into, h, state) -> tuple[Array, Array, Array]:
         """The translations' words and senses, int32 [N], and whether a word has any, bool [N]."""
         if state is not None:
-            return translating.choose(state, self.options.senses, rows, into, own)
+            return translating.choose(state, self.options.senses, rows, into, h)
         # Without senses: the most frequent translation.
         has = rows >= 0
         first = jnp.take_along_axis(rows, has.argmax(1)[:, None], axis=1)[:, 0]

@@ -59,9 +59,9 @@ def named_files(names: str) -> list[tuple[str, str]]:
     parts = [names] if os.path.isfile(names) else [part.strip() for part in names.split(",")]
     files = []
     for part in filter(None, parts):
-        language, given, path = part.partition("=")
-        whole = not given or os.path.isfile(part)
-        files.append(("", part) if whole else (language.strip(), path))
+        language, equals, path = part.partition("=")
+        is_path = not equals or os.path.isfile(part)
+        files.append(("", part) if is_path else (language.strip(), path))
     return files
 
 
@@ -77,12 +77,12 @@ def vector_files(names: str, among: Sequence[str], option: str) -> dict[str, str
       ValueError: a file of no language of the run, or two of one.
     """
     files: dict[str, str] = {}
-    for given, path in named_files(names):
+    for code, path in named_files(names):
         parts = re.split(r"[._-]", os.path.basename(path))
-        language = given or next((part for part in parts if part in among), "")
+        language = code or next((part for part in parts if part in among), "")
         if language not in among or language in files:
             why = "names a language twice" if language in files else "is in none of the languages"
-            name = f"{given}={path}" if given else path
+            name = f"{code}={path}" if code else path
             raise ValueError(
                 f"{option}: {name!r} {why} ({', '.join(among[:8])}{', ...' if among[8:] else ''}). Expected "
                 "one file a language, as de=FILE,en=FILE or wiki.de.vec,wiki.en.vec"

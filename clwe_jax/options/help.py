@@ -38,12 +38,12 @@ def text(run: Run, title: str) -> str:
 
 def explain_unknown(run: Run, path: str) -> str:
     """The message on an option that a run lacks, with the option that was probably meant."""
-    known = [option for option, _, _ in describe_options(run)]
+    names = [option for option, _, _ in describe_options(run)]
     leaf = path.rpartition(".")[2]
-    same = [other for other in known if other.rpartition(".")[2] == leaf]
+    same = [other for other in names if other.rpartition(".")[2] == leaf]
     twin = {**_ELSEWHERE, **{y: x for x, y in _ELSEWHERE.items()}}.get(path)
-    near = difflib.get_close_matches(path, known, n=1, cutoff=0.6)
-    meant = [twin] if twin in known else same[:3] or near
+    near = difflib.get_close_matches(path, names, n=1, cutoff=0.6)
+    meant = [twin] if twin in names else same[:3] or near
     advice = f"Did you mean {' or '.join(f'--config.{x}' for x in meant)}?" if meant else ""
     return f"config.{path}: the config has no such option. {advice or '--help lists them.'}"
 

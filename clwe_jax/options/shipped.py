@@ -70,8 +70,8 @@ def config_file(argument: str) -> str:
     shipped = folder(CONFIGS) / f"{name}.py"
     if not name or not shipped.is_file():
         form = path.removesuffix(f"{name}.py") + "{}.py" if path.endswith(".py") else "{}"
-        known = nearest(path, [form.format(x) for x in configs()])
-        raise ValueError(f"there is no config file {path!r}. {known}")
+        advice = nearest(path, [form.format(x) for x in configs()])
+        raise ValueError(f"there is no config file {path!r}. {advice}")
     print(f"config: {name} of clwe_jax {__version__} ({shipped})", file=sys.stderr)
     return f"{shipped}{colon}{scale}"
 
@@ -90,14 +90,14 @@ def with_config_file(argv: list[str], resolve: Callable[[str], str] = config_fil
     Raises:
       ValueError: as of `config_file`.
     """
-    made = list(argv)
+    resolved = list(argv)
     for place, argument in enumerate(argv):
         name, equals, value = argument.partition("=")
         if name not in ("--config", "-config"):
             continue
         if equals:
-            made[place] = f"{name}={resolve(value)}"
+            resolved[place] = f"{name}={resolve(value)}"
         elif place + 1 < len(argv):
-            made[place + 1] = resolve(argv[place + 1])
+            resolved[place + 1] = resolve(argv[place + 1])
         break
-    return made
+    return resolved

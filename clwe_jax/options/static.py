@@ -203,13 +203,13 @@ class StaticRun(Run):
 def _check_languages(run: StaticRun) -> None:
     """Checks the number of languages, and that given vectors are of two."""
     names = shared.languages(run)
-    given = bool(run.align.source_vectors), bool(run.align.target_vectors)
-    if any(given) != all(given):
+    has_files = bool(run.align.source_vectors), bool(run.align.target_vectors)
+    if any(has_files) != all(has_files):
         raise ValueError(
             "config.align.source_vectors and config.align.target_vectors go together: give both "
             "files"
         )
-    if all(given) and len(names) != 2:
+    if all(has_files) and len(names) != 2:
         raise ValueError(
             f"config.data.languages={run.data.languages}: two vector files need two languages, "
             "the source's first: --config.data.languages=de,en"
@@ -328,5 +328,5 @@ def pairs(config: StaticRun) -> list[tuple[str, str]]:
                 f"config.static.pairs: {'-'.join(pair)!r} is not a pair of two of the languages "
                 f"{config.data.languages}; write en-de,en-fr"
             )
-    both = itertools.chain.from_iterable(((a, b), (b, a)) for a, b in chosen)
-    return list(dict.fromkeys(both))
+    directions = itertools.chain.from_iterable(((a, b), (b, a)) for a, b in chosen)
+    return list(dict.fromkeys(directions))

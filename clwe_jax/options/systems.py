@@ -49,8 +49,8 @@ class _Job:
     """
 
     def __contains__(self, value: str) -> bool:
-        known = registry.TABLES["job"].keys() | registry.TABLES["loader"].keys()
-        return value in known - _KINDS.keys()
+        jobs = registry.TABLES["job"].keys() | registry.TABLES["loader"].keys()
+        return value in jobs - _KINDS.keys()
 
     def __str__(self) -> str:
         return f"one of {', '.join(JOBS)}"
@@ -132,11 +132,11 @@ class Run(Options):
         values = {SOURCE: value}
         if getattr(data, "pairs", "") and data.held_out:
             values[PAIRS] = f"{data.pairs}@{data.held_out}"
-        made = {
+        evals = {
             key: dataclasses.replace(x, data=values[x.data]) if _data(x) in values else x
             for key, x in self.evals.items()
         }
-        return dataclasses.replace(self, data=data, **({"evals": made} if made else {}))
+        return dataclasses.replace(self, data=data, **({"evals": evals} if evals else {}))
 
     def check_all(self) -> None:
         """Raises ValueError for settings that cannot work together; of resolved options."""
@@ -184,8 +184,8 @@ def load(argument: str) -> ConfigDict:
     if spec := importlib.util.spec_from_file_location(f"config_{name}", path):
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        if made := getattr(module, "get_config", None):
-            config = made(scale) if scale else made()
+        if get_config := getattr(module, "get_config", None):
+            config = get_config(scale) if scale else get_config()
     if not isinstance(config, ConfigDict):
         raise ValueError(
             f"{path} is no config: expected a .py file whose get_config(scale) returns a ConfigDict"

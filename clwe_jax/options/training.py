@@ -122,11 +122,11 @@ class OptimizerOptions(Options):
 
     def for_group(self, name: str) -> OptimizerOptions:
         """The optimizer with the settings of a group, as if all parameters were in it."""
-        own = {} if name == DEFAULT else values_of(self.groups[name])
-        own = {
-            key: x for key, x in own.items() if key not in ("pattern", "frozen") and x is not None
+        group = {} if name == DEFAULT else values_of(self.groups[name])
+        group = {
+            key: x for key, x in group.items() if key not in ("pattern", "frozen") and x is not None
         }
-        return dataclasses.replace(self, groups={}, **own)
+        return dataclasses.replace(self, groups={}, **group)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -84,17 +84,17 @@ def describe(topology: str) -> Slice:
       ValueError: an unknown kind of chip, an invalid topology, or a backend that has started.
     """
     match = re.fullmatch(r"(\w+):(\d+(?:x\d+)*)", topology)
-    known = [*CHIPS, "cpu"]
+    chips = [*CHIPS, "cpu"]
     if match is None:
         raise ValueError(
             f"--plan={topology!r}: expected a chip and its topology, such as v3:8x16, v5e:4x4, "
-            f"v4:2x2x4 (chips along each axis), or cpu:8. Chips: {', '.join(known)}."
+            f"v4:2x2x4 (chips along each axis), or cpu:8. Chips: {', '.join(chips)}."
         )
     kind = match.group(1)
     shape = tuple(int(n) for n in match.group(2).split("x"))
-    if kind not in known:
+    if kind not in chips:
         raise ValueError(
-            f"--plan={topology!r}: unknown chip {kind!r}. {section.nearest(kind, known)}"
+            f"--plan={topology!r}: unknown chip {kind!r}. {section.nearest(kind, chips)}"
         )
     count = math.prod(shape)
     jax.config.update("jax_platforms", "cpu")

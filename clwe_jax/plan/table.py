@@ -33,8 +33,8 @@ def show(config: PretrainRun, result: dict[str, Any]) -> None:
     if result["remedies"]:
         out.print("Settings that need less, with estimated bytes of a device (--plan checks them):")
         for remedy in result["remedies"]:
-            fits = remedy["bytes"] <= slices.USABLE * result["hbm_bytes"]
-            words = "fits" if fits else "still too much"
+            is_enough = remedy["bytes"] <= slices.USABLE * result["hbm_bytes"]
+            words = "fits" if is_enough else "still too much"
             size = _bytes(remedy["bytes"])
             flags = remedy["flags"]
             note = remedy["note"]

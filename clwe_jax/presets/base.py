@@ -35,8 +35,8 @@ def at(scale: str, kind: type[Run] = PretrainRun) -> ConfigDict:
 
 def set_values(config: ConfigDict, values: Values) -> ConfigDict:
     """Sets options, section by section, and returns the config."""
-    for section, some in values.items():
-        config[section].update(some)
+    for section, changes in values.items():
+        config[section].update(changes)
     return config
 
 

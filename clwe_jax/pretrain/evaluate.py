@@ -51,7 +51,7 @@ class Evaluation(Job):
         model = language_model.load(self.workdir)
         run_text = inputs.open_run_text(self.config, self.workdir)
         heldout = inputs.build(self.config, run_text).heldout
-        made = evaluators.build(
+        named = evaluators.build(
             self.config.evals, inputs.context(self.config.seed, run_text, heldout), run_text.folders
         )
         encoder = ModelEncoder(
@@ -61,7 +61,7 @@ class Evaluation(Job):
             self.config.train.steps,
             frequencies=run_text.frequencies,
         )
-        figures, _ = evaluators.measure(made, encoder)
+        figures, _ = evaluators.measure(named, encoder)
         figures |= dictionary_baseline.measure_run(self.config, run_text, self.workdir)
         logging.info("%s figures", f"{len(figures):,}")
         return figures
@@ -74,8 +74,8 @@ class Evaluation(Job):
         options.write_config(kept, self.workdir)
         # New figures replace all earlier ones of the same evaluator, those of other test sets too.
         figures = done["evaluation"]
-        again = {measurement(name) for name in figures}
-        before = {x: y for x, y in self.read(FIGURES).items() if measurement(x) not in again}
+        measured = {measurement(name) for name in figures}
+        before = {x: y for x, y in self.read(FIGURES).items() if measurement(x) not in measured}
         return Results({**before, **figures}, measured=figures)
 
 

@@ -130,8 +130,8 @@ class Pretraining(Job):
 
     def _open(self) -> Opened:
         run_text = inputs.open_run_text(self.config, self.workdir)
-        made = inputs.build(self.config, run_text)
-        opened = Opened(run_text, made, count_tested(self.config, run_text))
+        training_inputs = inputs.build(self.config, run_text)
+        opened = Opened(run_text, training_inputs, count_tested(self.config, run_text))
         if jax.process_index() == 0:
             atomic.write_json(self.path("words.json"), dict(run_text.frequent))
             atomic.write_json(self.path(spellings.FILE), run_text.spellings)
@@ -161,12 +161,12 @@ class Pretraining(Job):
             opened.inputs.labels,
         )
         context = inputs.context(config.seed, run_text, opened.inputs.heldout)
-        made = evaluators.build(config.evals, context, run_text.folders)
+        named = evaluators.build(config.evals, context, run_text.folders)
         encoder = ModelEncoder(objective, run_text.tokenizer, {}, frequencies=run_text.frequencies)
         if jax.default_backend() == "cpu":
             # Else glibc returns a step's memory to the system, which zeroes it again.
             allocator.keep_freed_memory()
-        measuring = [evaluators.InTraining(evaluator, encoder) for evaluator in made]
+        measuring = [evaluators.InTraining(evaluator, encoder) for evaluator in named]
         before = self.finish.begin()
         result = train.fit(
             train.FitOptions(config.train, config.mesh, config.checkpoint, config.seed),
@@ -186,13 +186,13 @@ class Pretraining(Job):
     def _finish(self, opened: Opened, trained: Trained) -> Trained | object:
         before = trained.result
         meta = self._meta(opened.run_text)
-        own = self.finish.train(
+        finished = self.finish.train(
             trained.objective, opened.run_text, trained.evaluators, before, meta
         )
-        if not own.finished:
+        if not finished.finished:
             return STOPPED
-        result = finish.join_results(before, own)
-        figures = finish.figures(before, own)
+        result = finish.join_results(before, finished)
+        figures = finish.figures(before, finished)
         return trained._replace(result=result, finish=figures)
 
     def _meta(self, run_text: RunText) -> dict[str, str]:
@@ -294,7 +294,7 @@ def start_vectors(
     """The means of the words' tokens as a run starts, float32 [N, D]; zeros for no token."""
     means = np.zeros((len(words), start.values.shape[1]), np.float32)
     for mean, word in zip(means, words):
-        if ids := [x for x in tokenizer.encode(word, language)[0] if start.known[x]]:
+        if ids := [x for x in tokenizer.encode(word, language)[0] if start.has_vector[x]]:
             mean[:] = start.values[ids].mean(0)
     return means
 
@@ -347,10 +347,10 @@ def _initial(record: Mapping[str, Any] | None) -> list[Any]:
     shown |= {f"words with a vector, {language}": count for language, count in words.items()}
     if "parts" in record:
         shown["parts"] = record["parts"] or "all"
-    known = {
+    facts = {
         name: data.Number(value) if type(value) in (int, float) else str(value)
         for name, value in shown.items()
         if value is not None
     }
     text = "The run started from these parameters; initialisers made the others."
-    return [data.to_json(data.Section("Initial parameters", text, [data.Facts(known)]))]
+    return [data.to_json(data.Section("Initial parameters", text, [data.Facts(facts)]))]

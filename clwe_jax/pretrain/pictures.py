@@ -126,12 +126,12 @@ def _census(entry: Mapping[str, Any]) -> list[Table]:
     names = {"used": "In use", "unused": "Never used", "removed": "Removed"}
     rows = []
     for direction, counts in (entry.get("census") or {}).items():
-        whole = sum(counts[name] for name in names)
+        total = sum(counts[name] for name in names)
         cells = [
-            Number(counts[x], below=figures.percent(counts[x] / whole) if whole else "")
+            Number(counts[x], below=figures.percent(counts[x] / total) if total else "")
             for x in names
         ]
-        rows.append([direction, Number(counts["words"]), Number(whole), *cells])
+        rows.append([direction, Number(counts["words"]), Number(total), *cells])
     if not rows:
         return []
     heads = [Column(head, "count") for head in ("Words", "Senses", *names.values())]
@@ -222,27 +222,27 @@ def picture(title: str, points: Sequence[Mapping[str, Any]], languages: Sequence
         and 'of' is the number of the point's own sense, or of the sense that it is a neighbour of.
       languages: the model's languages, whose order decides the colours.
     """
-    own = {point["of"]: point for point in points if point.get("own")}
+    own_point = {point["of"]: point for point in points if point.get("own")}
     dots: dict[tuple[str, bool], list[Mapping[str, Any]]] = {}
     for point in points:
         dots.setdefault((point["language"], bool(point.get("own"))), []).append(point)
     named: set[str] = set()
     groups = []
-    for (language, strong), some in dots.items():
+    for (language, strong), group_points in dots.items():
         groups.append(
             Dots(
                 "" if language in named else language,
-                [(point["x"], point["y"]) for point in some],
-                [point["label"] for point in some],
+                [(point["x"], point["y"]) for point in group_points],
+                [point["label"] for point in group_points],
                 [*languages, language].index(language),
                 strong,
             )
         )
         named.add(language)
     joins = [
-        ((own[point["of"]]["x"], own[point["of"]]["y"]), (point["x"], point["y"]))
+        ((own_point[point["of"]]["x"], own_point[point["of"]]["y"]), (point["x"], point["y"]))
         for point in points
-        if not point.get("own") and point["of"] in own
+        if not point.get("own") and point["of"] in own_point
     ]
     return Picture(title, groups, joins)
 
@@ -289,5 +289,5 @@ def write(
 
 def _families() -> list[str]:
     """DejaVu Sans, then the installed fonts for scripts that it lacks."""
-    there = {font.name for font in font_manager.fontManager.ttflist}
-    return ["DejaVu Sans", *(name for name in _EASTERN if name in there)]
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return ["DejaVu Sans", *(name for name in _EASTERN if name in installed)]

@@ -65,13 +65,13 @@ class Projection(Job):
                 "as configs/bi_saelmo.py, or configs/elmo_projected.py for two runs"
             )
         settings = self.config.projection
-        for option, names, known in (
+        for option, names, choices in (
             ("methods", project_maps.methods(settings), project_maps.METHODS),
             ("apply", [settings.apply], project_maps.METHODS),
             ("anchors", [settings.anchors], ANCHORS),
         ):
-            for name in (name for name in names if name not in known):
-                raise ValueError(f"config.projection.{option}={name!r}: {nearest(name, known)}")
+            for name in (name for name in names if name not in choices):
+                raise ValueError(f"config.projection.{option}={name!r}: {nearest(name, choices)}")
 
     def stages(self):
         evaluations = functools.partial(forecast.evaluations, self.config, self.workdir)
@@ -122,16 +122,16 @@ class Projection(Job):
         return project_maps.fit(self.config, spaces)
 
     def _evaluate(self, spaces: ProjectionSpaces, fitted: ProjectionMaps) -> dict[str, float]:
-        made = evaluators.build(
+        named = evaluators.build(
             self.config.evals, spaces.context, spaces.folders, names=evaluations.names_with_floor()
         )
         figures = dict(fitted.figures)
         for name, maps in fitted.maps.items():
-            measured, _ = evaluators.measure(made, project_maps.apply_maps(spaces.models, maps))
+            measured, _ = evaluators.measure(named, project_maps.apply_maps(spaces.models, maps))
             figures |= {f"projected/{name}/{x}": value for x, value in measured.items()}
         return figures | dictionary_baseline.measure(
             self.config,
-            made,
+            named,
             spaces.dictionary,
             spaces.frequencies,
             lambda text, language: spaces.models[language].tokenizer.words(text, language),
@@ -188,8 +188,8 @@ class PairProjection(Projection):
                 "job": "project",  # nothing is trained
             },
         )
-        there = os.path.exists(os.path.join(workdir, "config.json"))
-        if there and options.read_config(workdir).job != "project":
+        exists = os.path.exists(os.path.join(workdir, "config.json"))
+        if exists and options.read_config(workdir).job != "project":
             raise ValueError(
                 f"{workdir} holds another run: give the projection a folder with --workdir=DIR"
             )
@@ -233,33 +233,33 @@ class PairProjection(Projection):
             raise ValueError(
                 "The projection needs a dictionary: set --config.data.dictionaries=DIR"
             )
-        own = {x: inputs.open_run_text(self._configs[x], self.runs[x]) for x in self.runs}
-        for language, run_text in own.items():
+        run_texts = {x: inputs.open_run_text(self._configs[x], self.runs[x]) for x in self.runs}
+        for language, run_text in run_texts.items():
             if run_text.corpus is None:
                 raise ValueError(f"The projection needs the text files of {self.runs[language]}")
         sample = {}
-        for run_text in own.values():
+        for run_text in run_texts.values():
             sample |= run_text.sample
         context = Context(
             languages=tuple(models),
             normalizer=normalizer,
             sample=sample,
-            domains=next(iter(own.values())).domains,
+            domains=next(iter(run_texts.values())).domains,
             seed=self.config.seed,
         )
-        texts = {language: run_text.corpus for language, run_text in own.items()}
-        counts = frequencies.join_counts(run_text.frequencies for run_text in own.values())
+        texts = {language: run_text.corpus for language, run_text in run_texts.items()}
+        counts = frequencies.join_counts(run_text.frequencies for run_text in run_texts.values())
         return ProjectionSpaces(models, texts, dictionary, counts, folders, context)
 
     def results(self, done: Mapping[str, Any]) -> Results:
         base = super().results(done)
         prefix = f"projected/{self.config.projection.apply}/"
-        own = {x.removeprefix(prefix): y for x, y in base.measured.items() if x.startswith(prefix)}
+        kept = {x.removeprefix(prefix): y for x, y in base.measured.items() if x.startswith(prefix)}
         report = {
             "dictionary": text_of_run.describe_dictionary(done["model and text"].dictionary),
             "notes": self.notes,
         }
-        return Results({**base.figures, **own}, report, {**base.measured, **own})
+        return Results({**base.figures, **kept}, report, {**base.measured, **kept})
 
     def show(self, figures: Mapping[str, float]) -> None:
         tables.print_projection({}, figures)

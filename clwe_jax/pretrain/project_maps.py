@@ -96,15 +96,15 @@ def pairs(config: PretrainRun, spaces: ProjectionSpaces, source: str, target: st
     entries = dict.fromkeys((a, b) for a, b in spaces.dictionary.pairs(source, target))
     if config.projection.identical:
         min_count = config.projection.identical_min_count
-        both = _tokens(spaces, source, min_count) & _tokens(spaces, target, min_count)
-        both -= dictionaries.test_words(
+        tokens = _tokens(spaces, source, min_count) & _tokens(spaces, target, min_count)
+        tokens -= dictionaries.test_words(
             training_dictionary.tests(config, spaces.folders),
             source,
             target,
             spaces.context.normalizer,
         )
-        logging.info("%s tokens of both %s and %s", f"{len(both):,}", source, target)
-        entries.update(dict.fromkeys((word, word) for word in sorted(both)))
+        logging.info("%s tokens of both %s and %s", f"{len(tokens):,}", source, target)
+        entries.update(dict.fromkeys((word, word) for word in sorted(tokens)))
     return list(entries)
 
 
@@ -157,9 +157,9 @@ def apply_maps(models: Mapping[str, LanguageModel], maps: Mapping[str, np.ndarra
     """The encoder of all languages that applies the maps of the source languages."""
     encoders = {}
     for model in set(models.values()):
-        own = {model.tokenizer.language_id(x): maps[x] for x in maps if x in model.languages}
+        map_of = {model.tokenizer.language_id(x): maps[x] for x in maps if x in model.languages}
         encoders[model] = ModelEncoder(
-            Projected(model.objective, own),
+            Projected(model.objective, map_of),
             model.tokenizer,
             model.variables,
             frequencies=model.frequencies,

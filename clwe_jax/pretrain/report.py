@@ -19,28 +19,28 @@ def examples(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     if not rows:
         return None
     columns = ("original", "transformed", "masked", "languages")
-    whole = [row for row in rows if len({len(row[key]) for key in columns}) == 1]
+    complete = [row for row in rows if len({len(row[key]) for key in columns}) == 1]
     text = (
         "The model is trained to predict the words in bold; its input masks or shows them. "
         "A coloured tag names the language of a switched word; the original word is below it where "
         "the two differ."
     )
-    blocks: list[Block] = [_example(row) for row in whole[:_MAX_EXAMPLES]]
-    damaged = len(rows) - len(whole)
+    blocks: list[Block] = [_example(row) for row in complete[:_MAX_EXAMPLES]]
+    damaged = len(rows) - len(complete)
     if damaged:
         blocks.append(Text(f"{damaged} examples with lists of unequal length are left out."))
     return Section("Code-switched examples", text, blocks)
 
 
 def _example(row: Mapping[str, Any]) -> SentenceBlock:
-    own = row["language"]
+    language_of_row = row["language"]
     columns = zip(row["original"], row["transformed"], row["masked"], row["languages"])
     words = [
         Word(
             after,
             language,
             style="strong" if masked else "",
-            tagged=language != own,
+            tagged=language != language_of_row,
             below=before if before != after else "",
         )
         for before, after, masked, language in columns
@@ -48,7 +48,7 @@ def _example(row: Mapping[str, Any]) -> SentenceBlock:
     left_out = len(words) - _MAX_WORDS
     if left_out > 0:
         words = [*words[:_MAX_WORDS], Word(f"… {left_out} more words", style="soft")]
-    return SentenceBlock(own, words)
+    return SentenceBlock(language_of_row, words)
 
 
 class PretrainPage(page.Page):

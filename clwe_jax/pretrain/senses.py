@@ -70,22 +70,22 @@ def gather(config: PretrainRun, model: LanguageModel, workdir: str) -> dict[str,
 
 def _words(config: PretrainRun, view: SenseView, model: LanguageModel, language: str) -> list[str]:
     """The words of config.report.words that are in the vocabulary; without any, ambiguous words."""
-    known = model.vocabulary.words
+    vocabulary = model.vocabulary.words
     asked = report_words.asked_words(config.report.words)
     if asked:
         words = [" ".join(model.tokenizer.words(word, language)) for word in asked]
-        absent = [word for word in words if word not in known]
+        absent = [word for word in words if word not in vocabulary]
         if absent:
             logging.warning(
                 "config.report.words: not in the vocabulary, and not shown: %s", ", ".join(absent)
             )
-        return [word for word in dict.fromkeys(words) if word in known]
+        return [word for word in dict.fromkeys(words) if word in vocabulary]
     words = list(_AMBIGUOUS if language == "en" else ())
     if config.data.source == "pocket":
         domains = tuple(name for name in config.data.pocket_domains.split(",") if name)
         ambiguous = list(pocket.senses(language, domains))
         words = sorted(ambiguous, key=lambda word: word != "bank")
-    words = [word for word in words if word in known][:_SHOWN_WORDS]
+    words = [word for word in words if word in vocabulary][:_SHOWN_WORDS]
     # Ten times as many as are shown, because marks, short words and repetitions are left out.
     more = view.index.most_ambiguous(10 * _SHOWN_WORDS)
     more = [word for word in more if word not in words and word.isalpha() and len(word) > 2]
@@ -96,10 +96,10 @@ def _directions(view: SenseView, word: str, language: str) -> dict[str, Any]:
     senses = view.all(word, language, _NEAR, examples=_EXAMPLES)
     directions = {}
     for name in view.directions:
-        own = [sense for sense in senses if sense.direction == name]
+        in_direction = [sense for sense in senses if sense.direction == name]
         directions[name] = {
-            "senses": [_describe_sense(sense) for sense in own],
-            "points": _points(view, name, own),
+            "senses": [_describe_sense(sense) for sense in in_direction],
+            "points": _points(view, name, in_direction),
         }
     return directions
 

@@ -82,7 +82,7 @@ def token_vectors(config: PretrainRun, workdir: str, run_text: RunText) -> Token
         place = os.path.join(workdir, FOLDER)
         place = place if settings.embeddings in options.TRAINED_STARTS else settings.embeddings
         subwords = _subwords(place, vectors, words, run_text, settings.center)
-    values, known = token_init.token_vectors(
+    values, has_start = token_init.token_vectors(
         settings.method, words, size, config.model.width, config.seed, subwords
     )
     record = {
@@ -92,7 +92,7 @@ def token_vectors(config: PretrainRun, workdir: str, run_text: RunText) -> Token
         "words": counts,
         "tokens": len(run_text.tokenizer.vocabulary),
     }
-    return TokenVectors(values, known, settings.tables, settings.scale, record)
+    return TokenVectors(values, has_start, settings.tables, settings.scale, record)
 
 
 def read(source: str, languages: Sequence[str]) -> dict[str, Vectors]:
@@ -216,11 +216,11 @@ def _cut(
     tokens = []
     lengths = []
     numbers = {}
-    for language, given in by_language.items():
-        frequency = _frequencies(given, language, run_text)
+    for language, static in by_language.items():
+        frequency = _frequencies(static, language, run_text)
         rows = []
         seen = set()
-        for row, word in enumerate(given.words):
+        for row, word in enumerate(static.words):
             ids, _ = tokenizer.encode(word, language)
             if ids and unknown not in ids and tuple(ids) not in seen:
                 seen.add(tuple(ids))  # in lower case, a later word may be spelled like an earlier
@@ -228,7 +228,7 @@ def _cut(
                 tokens += ids
                 lengths.append(len(ids))
         numbers[language] = len(rows)
-        vectors.append(token_init.unit_vectors(given.vectors[rows], _mean(given, center)))
+        vectors.append(token_init.unit_vectors(static.vectors[rows], _mean(static, center)))
         weights.append(frequency[rows])
     if not sum(numbers.values()):
         raise ValueError("config.init.embeddings: no word with a vector is in the run's vocabulary")
@@ -287,14 +287,14 @@ def _subwords(
             ends = begins and vocabulary.encode_word(text) == [token]
             raw[token] = grams.vector(text, begins, ends)
     # Before map and centering, which would also give tokens without n-grams a vector.
-    own = np.abs(raw).max(1) > 0
+    has_ngrams = np.abs(raw).max(1) > 0
     total = np.zeros_like(raw)
     for share, (language, vectors) in zip(shares.T, by_language.items()):
         mapped = raw
         if language in model.alignments:
             mapped = model.alignments[language].to_target_space(raw)
         total += share[:, None] * token_init.unit_vectors(mapped, _mean(vectors, center))
-    return np.where(own[:, None], total, 0).astype(np.float32)
+    return np.where(has_ngrams[:, None], total, 0).astype(np.float32)
 
 
 def _spell_piece(piece: str, kind: str) -> tuple[str, bool]:

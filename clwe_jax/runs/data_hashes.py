@@ -61,8 +61,8 @@ def _paths(value: str) -> Iterator[str]:
             os.path.exists(path) and (path != value or os.sep in path or "." in path)
         )
 
-    whole = path_in(value)
-    yield from [whole] if whole else filter(None, map(path_in, value.split(",")))
+    single = path_in(value)
+    yield from [single] if single else filter(None, map(path_in, value.split(",")))
 
 
 def _hash_content(path: str) -> dict[str, Any]:

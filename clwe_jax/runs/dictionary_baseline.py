@@ -38,7 +38,7 @@ def measure_run(config: PretrainRun, run_text: RunText, workdir: str) -> dict[st
       workdir: holds the cache of the dictionary.
     """
     context = inputs.context(config.seed, run_text)
-    made = evaluators.build(
+    named = evaluators.build(
         config.evals, context, run_text.folders, names=evaluations.names_with_floor()
     )
     dictionary = run_text.dictionary
@@ -49,12 +49,12 @@ def measure_run(config: PretrainRun, run_text: RunText, workdir: str) -> dict[st
             )
         except (FileNotFoundError, ValueError) as error:
             logging.info("%s", error)
-    return measure(config, made, dictionary, run_text.frequencies, run_text.tokenizer.words)
+    return measure(config, named, dictionary, run_text.frequencies, run_text.tokenizer.words)
 
 
 def measure(
     config: options.Run,
-    made: Sequence[NamedEvaluator],
+    named: Sequence[NamedEvaluator],
     dictionary: Dictionary | None,
     frequencies: Frequencies | None,
     words: Callable[[str, str], Sequence[str]],
@@ -63,18 +63,18 @@ def measure(
 
     Args:
       config: languages and seed.
-      made: evaluators whose headlines have this floor.
+      named: evaluators whose headlines have this floor.
       dictionary: of the run, without test words.
       frequencies: counts of the words of the run's text; None where they are not known.
       words: (text, language) -> its words, spelled as the dictionary's.
     """
     languages = options.languages(config)
-    if dictionary is None or not made or len(languages) < 2:
+    if dictionary is None or not named or len(languages) < 2:
         logging.info("There is no dictionary floor: it takes a dictionary and test sets")
         return {}
     # That a dictionary lacks the test words, of which evaluators warn, is as it should be.
     with terminal.log_only(logging.FATAL):
-        figures, _ = evaluators.measure(made, encoder(dictionary, frequencies, config.seed, words))
+        figures, _ = evaluators.measure(named, encoder(dictionary, frequencies, config.seed, words))
     return {f"{FLOOR}{name}": value for name, value in figures.items()}
 
 
@@ -115,16 +115,16 @@ class _Spaces:
     def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
         # The vectors of the other languages follow from those of the hub's words.
         hub = dictionary_vectors.hub(self.dictionary)
-        own = self.dictionary.restrict(list(dict.fromkeys((source, target, hub))))
-        return self._make_vectors(own, source, target)
+        restricted = self.dictionary.restrict(list(dict.fromkeys((source, target, hub))))
+        return self._make_vectors(restricted, source, target)
 
     def _make_vectors(self, dictionary: Dictionary, *languages: str) -> tuple[Vectors, ...]:
         """The words of each language, the text's most frequent ones first."""
         by_language = dictionary_vectors.vectors(dictionary, languages, _DIM, self.seed)
-        made = []
+        by_frequency = []
         for language in languages:
             words, vectors = by_language[language]
             counts = self.frequencies.words.get(language, {}) if self.frequencies else {}
             order = sorted(range(len(words)), key=lambda i: -counts.get(words[i], 0))
-            made.append(Vectors([words[i] for i in order], vectors[order]))
-        return tuple(made)
+            by_frequency.append(Vectors([words[i] for i in order], vectors[order]))
+        return tuple(by_frequency)

@@ -88,18 +88,18 @@ def build(
       ValueError: an option that cannot work.
       FileNotFoundError: a folder that is missing or holds no test data.
     """
-    made = []
+    named = []
     absent = []
     for key, evaluator in _make_each(evals, context, folders or {}, names):
         spec = evals[key]
         if evaluator.has_data:
-            made.append(NamedEvaluator(evaluator, "" if key == spec.name else f"{key}/", key))
+            named.append(NamedEvaluator(evaluator, "" if key == spec.name else f"{key}/", key))
         else:
             option = f"config.evals.{key}"
             absent.append(f"{option}.data" if hasattr(spec, "data") else option)
     if absent and names is None:
         logging.info("Not measured, as these options name no data: %s", ", ".join(absent))
-    return made
+    return named
 
 
 def check(evals: Mapping[str, Options], context: Context, folders: Mapping[str, str]) -> None:
@@ -132,30 +132,30 @@ def _make_each(
 
 
 def measure(
-    made: Sequence[NamedEvaluator], model: Encoder
+    named: Sequence[NamedEvaluator], model: Encoder
 ) -> tuple[dict[str, float], list[dict[str, Any]]]:
     """The figures of all evaluators by metric path, and the rows of their `HasDetails.details`."""
     figures: dict[str, float] = {}
     rows: list[dict[str, Any]] = []
     logging.info("a sentence's vector: %s", describe_reading(model))
-    for evaluator in made:
+    for evaluator in named:
         figures.update((metric, float(value)) for metric, value in evaluator.run(model))
         rows += evaluator.details
     return figures, rows
 
 
-def outcomes(made: Iterable[NamedEvaluator]) -> dict[str, Outcomes]:
+def outcomes(named: Iterable[NamedEvaluator]) -> dict[str, Outcomes]:
     """Metric -> whether each test item was right in the last run, of all evaluators."""
     joined: dict[str, Outcomes] = {}
-    for evaluator in made:
+    for evaluator in named:
         joined |= evaluator.outcomes
     return joined
 
 
-def examples(made: Iterable[NamedEvaluator]) -> dict[str, list[Mapping[str, Any]]]:
+def examples(named: Iterable[NamedEvaluator]) -> dict[str, list[Mapping[str, Any]]]:
     """Name of an evaluator -> the rows that its section shows: report.json's 'evaluations'."""
     rows: dict[str, list[Mapping[str, Any]]] = {}
-    for evaluator in (named.evaluator for named in made):
+    for evaluator in (named.evaluator for named in named):
         if isinstance(evaluator, HasExamples):
             rows.setdefault(evaluator.name, []).extend(evaluator.examples)
     return rows

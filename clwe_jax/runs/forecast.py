@@ -42,9 +42,9 @@ def text_files(config: options.Run, workdir: str) -> Iterator[str]:
     else:
         yield f"text: {source} in {', '.join(languages)}"
     for place in dict.fromkeys(text_of_run.given_pairs(config, workdir).values()):
-        found = parallel.find(place, languages, "data.pairs")
-        names = ", ".join(x.name for x in found[:_NAMED]) + ", ..." * (len(found) > _NAMED)
-        files = sorted(set().union(*(x.paths for x in found)))
+        bitexts = parallel.find(place, languages, "data.pairs")
+        names = ", ".join(x.name for x in bitexts[:_NAMED]) + ", ..." * (len(bitexts) > _NAMED)
+        files = sorted(set().union(*(x.paths for x in bitexts)))
         yield f"pairs: {names}, {_files(files)} in {place}"
 
 
@@ -127,17 +127,17 @@ def joint_vectors(config: PretrainRun) -> Iterator[str]:
     settings = options.parse(presets.static(config.scale)).embeddings
     joint = config.init.joint
     dim = joint.dim or min(config.model.width, MAX_START_DIM)
-    given = dataclasses.replace(settings, **{**values_of(joint), "dim": dim})
-    yield _describe_training(config, "joint", given).replace("training:", "start: word vectors,", 1)
+    start = dataclasses.replace(settings, **{**values_of(joint), "dim": dim})
+    yield _describe_training(config, "joint", start).replace("training:", "start: word vectors,", 1)
 
 
-def _describe_training(config: options.Run, training: str, given: FastTextOptions) -> str:
+def _describe_training(config: options.Run, training: str, settings: FastTextOptions) -> str:
     words = count_words(options.to_dict(config))
     if training == "dictionary":
-        return f"vectors of the dictionary, {given.dim} dimensions: no training"
-    given = given.over(words // len(options.languages(config)))
+        return f"vectors of the dictionary, {settings.dim} dimensions: no training"
+    settings = settings.over(words // len(options.languages(config)))
     return (
-        f"training: {training}, {given.dim} dimensions, {given.epochs} epochs over "
+        f"training: {training}, {settings.dim} dimensions, {settings.epochs} epochs over "
         f"at most {words / 1e6:,.1f} million words"
     )
 

@@ -102,8 +102,8 @@ def check(config: options.Run, workdir: str, pairs: Sequence[tuple[str, str]] = 
     layers = config.model.layers + 1 if isinstance(config, PretrainRun) else 1
     names = options.languages(config)
     context = Context(languages=names, normalizer=normalizer, pairs=pairs, layers=layers)
-    there = {x: "" if text_of_run.in_pocket(y, workdir) else y for x, y in folders.items()}
-    evaluators.check(config.evals, context, there)
+    data_folders = {x: "" if text_of_run.in_pocket(y, workdir) else y for x, y in folders.items()}
+    evaluators.check(config.evals, context, data_folders)
 
 
 def folders_without_text(config: PretrainRun, workdir: str) -> dict[str, str]:
@@ -152,12 +152,12 @@ def build(config: PretrainRun, run_text: RunText) -> Inputs:
     # Importing TensorFlow takes seconds, which runs on prepared batches save.
     from clwe_jax.data.graph import pipeline
 
-    made = pipeline.of_run(config, run_text, **rows, **host)
+    batches = pipeline.of_run(config, run_text, **rows, **host)
     return Inputs(
-        made.source(),
-        made.heldout(config.evals["mlm"].batches),
-        lambda: made.examples(_EXAMPLES),
-        made.labels(),
+        batches.source(),
+        batches.heldout(config.evals["mlm"].batches),
+        lambda: batches.examples(_EXAMPLES),
+        batches.labels(),
     )
 
 
@@ -230,6 +230,6 @@ def _first_host_first(make: Callable[[], Any]) -> Any:
     if jax.process_index() > 0:
         multihost_utils.sync_global_devices("the first host has written")
         return make()
-    made = make()
+    result = make()
     multihost_utils.sync_global_devices("the first host has written")
-    return made
+    return result

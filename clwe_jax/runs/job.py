@@ -81,7 +81,7 @@ class Job:
         self.config = config.resolve()
         self.workdir = workdir
         self.recorder = record.Recorder(
-            workdir, to_dict(self.config), self.config.seed, again=not self.writes_config
+            workdir, to_dict(self.config), self.config.seed, is_rerun=not self.writes_config
         )
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []

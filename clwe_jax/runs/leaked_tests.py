@@ -108,9 +108,9 @@ def _files_by_place(
     for value, folder, find in named:
         for part in value.removeprefix("text:").split(","):
             place = os.path.join(pocket, folder) if part == "pocket" else part
-            found = _find_files(find, place, languages) if place else []
-            if found:
-                files.setdefault(place, []).extend(found)
+            paths = _find_files(find, place, languages) if place else []
+            if paths:
+                files.setdefault(place, []).extend(paths)
     return files
 
 
@@ -124,7 +124,7 @@ def _find_files(find: Finder, place: str, languages: Sequence[str]) -> list[str]
 
 
 def _find(text: Sequence[str], tests: Sequence[str], limit: int, command: str) -> str:
-    found = leaks.find(text, tests, limit)
-    if not found.tests or not found.lines:
+    leaked = leaks.find(text, tests, limit)
+    if not leaked.tests or not leaked.lines:
         return ""
-    return f"Test sentences in the text that the run learned from: {found}. {command} names them."
+    return f"Test sentences in the text that the run learned from: {leaked}. {command} names them."

@@ -38,10 +38,10 @@ def tests(config: options.Run, folders: Mapping[str, str], normalizer: Normalize
     """
     # Language models are tested with all pairs.
     pairs = options.pairs(config) if isinstance(config, StaticRun) else ()
-    found: list[TestSet] = []
+    test_sets: list[TestSet] = []
     for folder in training_dictionary.test_folders(config.evals, folders):
-        found += test_dictionaries.find(folder, options.languages(config), normalizer, pairs)
-    return found
+        test_sets += test_dictionaries.find(folder, options.languages(config), normalizer, pairs)
+    return test_sets
 
 
 def segmenter(
@@ -133,9 +133,10 @@ def induce_all(
     sizes: dict[str, int] = {}
     for source, target in wanted if max_words else ():
         if f"{target}-{source}" not in sizes:
-            both = model.word_space(source, target, max_words)
-            judged = model.entries.known, model.entries.rejected
-            pairs = induce_pairs(*both, *(some.pairs_between(source, target) for some in judged))
+            vectors = model.word_space(source, target, max_words)
+            judged = model.entries.accepted, model.entries.rejected
+            listed = (pairs.pairs_between(source, target) for pairs in judged)
+            pairs = induce_pairs(*vectors, *listed)
             write(os.path.join(workdir, "induced", f"{source}-{target}.txt"), pairs)
             sizes[f"{source}-{target}"] = len(pairs)
     return sizes
@@ -170,7 +171,7 @@ def _mutual_nearest(pairs: np.ndarray, source: Vectors, target: Vectors) -> np.n
     x = np.asarray(search.unit(source.vectors))
     y = np.asarray(search.unit(target.vectors))
     parts = (pairs[start : start + _TOGETHER] for start in range(0, len(pairs), _TOGETHER))
-    cosines = [np.einsum("pd,pd->p", x[some[:, 0]], y[some[:, 1]]) for some in parts]
+    cosines = [np.einsum("pd,pd->p", x[block[:, 0]], y[block[:, 1]]) for block in parts]
     # The best pair first: the first one of each word is that of its largest cosine.
     pairs = pairs[np.argsort(-np.concatenate([*cosines, np.empty(0, np.float32)]), kind="stable")]
     first = [np.unique(pairs[:, side], return_index=True)[1] for side in (0, 1)]

@@ -30,7 +30,7 @@ class Recorder:
         folder: str,
         options: Mapping[str, Any],
         seed: int | None = None,
-        again: bool = False,
+        is_rerun: bool = False,
         started: tuple[float, float] | None = None,
     ) -> None:
         """Starts the clocks; writes nothing.
@@ -39,13 +39,13 @@ class Recorder:
           folder: the folder of the record.
           options: all options, as JSON values.
           seed: the seed; None for a command without one.
-          again: whether the command works on a finished run, whose command stays the first.
+          is_rerun: whether the command works on a finished run, whose command stays the first.
           started: wall and processor seconds at an earlier start; None: as of `time_parts.begin`.
         """
         self._path = os.path.join(folder, FILE)
         self._options = options
         self._seed = seed
-        self._again = again
+        self._is_rerun = is_rerun
         self._started = time_parts.ClockReading(*started, {}) if started else time_parts.begin()
         self._before: dict[str, Any] | None = None
         self._made: dict[str, Any] = {}
@@ -123,7 +123,7 @@ class Recorder:
             earlier = read(os.path.dirname(self._path))
         except (FileNotFoundError, ValueError):
             return {}
-        return earlier if self._again or not earlier["finished"] else {}
+        return earlier if self._is_rerun or not earlier["finished"] else {}
 
 
 def read(folder: str) -> dict[str, Any]:

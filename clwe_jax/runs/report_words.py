@@ -43,10 +43,10 @@ def neighbours(
     others = [other for other in others if other != language][:_LANGUAGES]
     rows = []
     for word in words:
-        found = (model.neighbours(word, language, _NEIGHBOURS, to=other) for other in others)
+        by_language = (model.neighbours(word, language, _NEIGHBOURS, to=other) for other in others)
         near = [
             {"word": x.word, "language": x.language, "score": x.score}
-            for x in itertools.chain.from_iterable(found)
+            for x in itertools.chain.from_iterable(by_language)
         ]
         rows.append({"word": word, "language": language, "neighbours": near})
     return rows

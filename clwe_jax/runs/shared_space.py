@@ -45,9 +45,9 @@ def concepts(
         synonyms = dictionary.synonyms(word, hub)
         concept = {hub: word}
         for language, rank in ranks.items():
-            known = [x for x in synonyms.get(language, ()) if x in rank and x != word]
-            if known:
-                concept[language] = min(known, key=rank.__getitem__)
+            in_text = [x for x in synonyms.get(language, ()) if x in rank and x != word]
+            if in_text:
+                concept[language] = min(in_text, key=rank.__getitem__)
         translations = {x for x in concept.items() if x[0] != hub}
         # A translation stands for one word only, or two concepts would share a point.
         if translations and not translations & used:
@@ -80,15 +80,15 @@ def picture(
         for language, word in concept.items():
             by_language.setdefault(language, []).append((number, word))
     groups = {
-        language: np.asarray(search.unit(vectors_of(language, [word for _, word in some])))
-        for language, some in by_language.items()
+        language: np.asarray(search.unit(vectors_of(language, [word for _, word in words])))
+        for language, words in by_language.items()
     }
     if sum(map(len, groups.values())) < 3 or len({x.shape[1] for x in groups.values()}) > 1:
         return []
     plane = projection.principal(groups)
     points = []
-    for language, some in by_language.items():
-        for (number, word), (x, y) in zip(some, plane[language]):
+    for language, words in by_language.items():
+        for (number, word), (x, y) in zip(words, plane[language]):
             spelling = spelling_of(language, word)
             points.append(
                 {"word": spelling, "language": language, "concept": number, "x": x, "y": y}

@@ -18,11 +18,11 @@ _SEARCHED = 20_000  # and the neighbours among so many of each language: rarer w
 
 
 def place_words(
-    model: StaticSpaces, known: Dictionary | None, names: Sequence[str]
+    model: StaticSpaces, dictionary: Dictionary | None, names: Sequence[str]
 ) -> dict[str, Any]:
     """The same words before the alignment and after it."""
     frequent = {language: model.raw[language].own_keys for language in names}
-    chosen = shared_space.concepts(frequent, known, model.hub)
+    chosen = shared_space.concepts(frequent, dictionary, model.hub)
 
     def spell(language: str, key: str) -> str:
         vectors = model.raw[language]
@@ -41,21 +41,21 @@ def place_words(
 
 def list_neighbours(model: StaticSpaces, option: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """The nearest words of those that `config.report.words` lists, or of some content words."""
-    known = model.raw[model.hub]
+    hub = model.raw[model.hub]
     asked = report_words.asked_words(option)
     words = []
     for word in asked:
         if model.knows(word, model.hub):
             key = model.normalizer.key(word, model.hub)
-            words.append(known.words[known.index.get(word, known.index.get(key))])
+            words.append(hub.words[hub.index.get(word, hub.index.get(key))])
         else:
             logging.warning("config.report.words: %r has no vector in %s", word, model.hub)
     if not asked:
-        words = report_words.content_words([w for w in known.words[:_FREQUENT] if w.isalpha()])
-    own = (known.index[word] for word in words)
+        words = report_words.content_words([w for w in hub.words[:_FREQUENT] if w.isalpha()])
+    word_rows = (hub.index[word] for word in words)
     raw = {language: vectors.top(_SEARCHED) for language, vectors in model.raw.items()}
-    rows = [*range(len(raw[model.hub])), *(row for row in own if row >= _SEARCHED)]
-    searched = dataclasses.replace(model, raw={**raw, model.hub: known.take(rows)})
+    rows = [*range(len(raw[model.hub])), *(row for row in word_rows if row >= _SEARCHED)]
+    searched = dataclasses.replace(model, raw={**raw, model.hub: hub.take(rows)})
     return report_words.neighbours(searched, words, model.hub, names)
 
 
@@ -67,8 +67,8 @@ def choose_errors(rows: Sequence[Mapping[str, Any]], max_errors: int) -> tuple[l
             by_pair.setdefault(row["pair"], []).append(row)
     shown = []
     left_out = 0
-    for some in by_pair.values():
-        places = np.unique(np.linspace(0, len(some) - 1, min(max_errors, len(some))).astype(int))
-        shown += [some[place] for place in places.tolist()]
-        left_out += len(some) - len(places)
+    for wrong in by_pair.values():
+        places = np.unique(np.linspace(0, len(wrong) - 1, min(max_errors, len(wrong))).astype(int))
+        shown += [wrong[place] for place in places.tolist()]
+        left_out += len(wrong) - len(places)
     return shown, left_out

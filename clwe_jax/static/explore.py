@@ -79,7 +79,7 @@ def collect(model: StaticSpaces, budget: int = _PAGE_BYTES) -> dict[str, Any]:
         },
         "shortened": _measure_shortening(model),
         "numbers": dict(_numbers(model, all_words, compared)),
-        "known": _pairs(model.entries.known, shown),
+        "known": _pairs(model.entries.accepted, shown),
         "rejected": _pairs(model.entries.rejected, shown),
     }
 
@@ -151,14 +151,14 @@ def _numbers(
 
 def _pairs(pairs: Any, shown: dict[str, Vectors]) -> dict[str, list[list[int]]]:
     """'kab-en' -> the pairs of places of a dictionary's words that are on the page."""
-    found = {}
+    places = {}
     for language in shown:
         for to in shown:
             rows = pairs.pairs_between(language, to) if language != to else np.zeros((0, 2), int)
             rows = rows[(rows < [len(shown[language]), len(shown[to])]).all(1)]
             if len(rows):
-                found[f"{language}-{to}"] = rows.tolist()
-    return found
+                places[f"{language}-{to}"] = rows.tolist()
+    return places
 
 
 def write(run: str, out: str = "") -> str:
@@ -188,10 +188,10 @@ def main(argv: Sequence[str]) -> None:
     )
     parser.add_argument("run", help="folder of a run of static vectors")
     parser.add_argument("--out", default="", help="file to write; default: RUN/explore.html")
-    given = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     terminal.command_log(logging.INFO)
     try:
-        write(given.run, given.out)
+        write(options.run, options.out)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
 

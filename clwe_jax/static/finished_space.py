@@ -59,17 +59,17 @@ class FinishedSpace:
                 f"{self.trained_dim} dimensions; give the options of that run"
             )
         # The part in the finished space has its mean subtracted, as `concatenate.vectors` will do with the new one.
-        known = old.vectors[:, -new.dim :].astype(np.float32)
+        finished = old.vectors[:, -new.dim :].astype(np.float32)
         rows = old.rows(new.own_keys)
         # Words that only the dictionary knows have zeros there, which must not count as pairs.
-        rows = np.where((rows >= 0) & (np.abs(known[rows]).max(1) > 0), rows, -1)
-        both = np.flatnonzero(rows >= 0)
-        here = unit(new.vectors - new.vectors.mean(0))[both]
-        there = unit(known[rows[both]])
-        rotation = procrustes.orthogonal(here, there).astype(np.float32)
+        rows = np.where((rows >= 0) & (np.abs(finished[rows]).max(1) > 0), rows, -1)
+        shared_rows = np.flatnonzero(rows >= 0)
+        ours = unit(new.vectors - new.vectors.mean(0))[shared_rows]
+        theirs = unit(finished[rows[shared_rows]])
+        rotation = procrustes.orthogonal(ours, theirs).astype(np.float32)
         return {
-            language: dataclasses.replace(own, vectors=own.vectors @ rotation)
-            for language, own in trained.items()
+            language: dataclasses.replace(vectors, vectors=vectors.vectors @ rotation)
+            for language, vectors in trained.items()
         }
 
     def extend(self, new: StaticSpaces) -> StaticSpaces:
@@ -116,8 +116,8 @@ def load(config: StaticRun) -> FinishedSpace:
     vectors = model.raw[hub]
     regression = spelling.regressions[hub]
     width = regression.factors.shape[1]
-    own = dataclasses.replace(vectors, vectors=vectors.vectors[:, :width].astype(np.float32))
-    fixed = FixedHub(own, spelling.ngrams, regression)
+    part = dataclasses.replace(vectors, vectors=vectors.vectors[:, :width].astype(np.float32))
+    fixed = FixedHub(part, spelling.ngrams, regression)
     # The n-grams themselves have a part between that of the dictionary and the trained one.
     trained_dim = vectors.dim - width - spelling.dim if config.static.dictionary_dim else 0
     return FinishedSpace(model, fixed, trained_dim)
@@ -128,9 +128,9 @@ def _find_fault(config: StaticRun, model: StaticSpaces, before: Mapping[str, Any
     hub = options.hub_of(config)
     if hub != model.hub:
         return f"its hub is {model.hub}: give --config.data.languages={model.hub},xx"
-    again = set(options.languages(config)).intersection(model.languages) - {hub}
-    if again:
-        return f"it has {', '.join(sorted(again))}: leave them out of --config.data.languages"
+    repeated = set(options.languages(config)).intersection(model.languages) - {hub}
+    if repeated:
+        return f"it has {', '.join(sorted(repeated))}: leave them out of --config.data.languages"
     if model.spelling is None or model.alignments:
         return (
             "it has no vectors of a dictionary with n-grams; configs/joint_dictionary.py makes them"
@@ -140,18 +140,18 @@ def _find_fault(config: StaticRun, model: StaticSpaces, before: Mapping[str, Any
             "it learned from given pairs, which say nothing of other languages: make one run of all languages, "
             "or of the finished ones without config.data.pairs"
         )
-    own = to_dict(config)
+    values = to_dict(config)
     for part, names in (
         ("static", ("training", "dictionary_dim", "trained_length", "words")),
         ("embeddings", ("dim",)),
         ("", ("seed",)),
     ):
-        here = own[part] if part else own
-        there = before[part] if part else before
+        ours = values[part] if part else values
+        theirs = before[part] if part else before
         for name in names:
-            if here[name] != there[name]:
+            if ours[name] != theirs[name]:
                 key = f"{part}.{name}".lstrip(".")
-                return f"config.{key} is {there[name]} there and {here[name]} here: give the same"
+                return f"config.{key} is {theirs[name]} there and {ours[name]} here: give the same"
     return ""
 
 
@@ -160,8 +160,8 @@ def _append_new(old: Vectors, new: Vectors) -> Vectors:
     rows = np.flatnonzero(old.rows(new.own_keys) < 0)
     words = [*old.words, *(new.words[row] for row in rows.tolist())]
     keys = [*old.own_keys, *(new.own_keys[row] for row in rows.tolist())]
-    known = [np.zeros(len(x), np.int64) if x.counts is None else x.counts for x in (old, new)]
-    counts = np.concatenate([known[0], known[1][rows]])
+    old_counts = [np.zeros(len(x), np.int64) if x.counts is None else x.counts for x in (old, new)]
+    counts = np.concatenate([old_counts[0], old_counts[1][rows]])
     vectors = np.concatenate([old.vectors, new.vectors[rows].astype(old.vectors.dtype)])
     # Stable: among words of one count those of the finished space stay first.
     order = np.argsort(-counts, kind="stable")

@@ -49,15 +49,15 @@ def report_links(
     figures = {}
     rows = []
     tested_words = []
-    given = trainer.corpus.given_text.given
-    for pair, found in links.items():
+    given_text = trainer.corpus.given_text.parallel
+    for pair, pair_links in links.items():
         name = "-".join(pair)
-        known = set(dictionary.pairs(*pair)) if dictionary is not None else set()
-        words = sort_links(found)
-        new = sum(link[:2] not in known for link in words)
-        count = len(given.pairs.get(pair, given.pairs.get(pair[::-1], ())))
+        entries = set(dictionary.pairs(*pair)) if dictionary is not None else set()
+        words = sort_links(pair_links)
+        new = sum(link[:2] not in entries for link in words)
+        count = len(given_text.pairs.get(pair, given_text.pairs.get(pair[::-1], ())))
         rows.append([pair_name(name), Number(count), Number(len(words)), Number(new)])
-        right = judge_links(found, pair, tests)
+        right = judge_links(pair_links, pair, tests)
         tested_words.append(Number(len(right)))
         if right:
             figures[f"given/{name}/precision"] = share = sum(right) / len(right)
@@ -85,14 +85,14 @@ def _coverage(tested: Sequence[str]) -> Table:
     return Table(columns, rows, title="Words of the test sentences, and where else they occur")
 
 
-def list_tested_languages(made: Sequence[NamedEvaluator]) -> list[str]:
+def list_tested_languages(evaluators: Sequence[NamedEvaluator]) -> list[str]:
     """The languages whose sentences the evaluator under the key 'retrieval' tests."""
-    own = [named.evaluator for named in made if not named.prefix]
-    return list(itertools.chain(*(x.texts for x in own if isinstance(x, SentenceRetrieval))))
+    of_run = [named.evaluator for named in evaluators if not named.prefix]
+    return list(itertools.chain(*(x.texts for x in of_run if isinstance(x, SentenceRetrieval))))
 
 
 def register_shares(
-    trainer: Trainer, cut: Callable[[str, str], Sequence[str]], made: Sequence[NamedEvaluator]
+    trainer: Trainer, cut: Callable[[str, str], Sequence[str]], evaluators: Sequence[NamedEvaluator]
 ) -> dict[str, float]:
     """How well the text that was read covers the words of the tests: a Bible is of one register.
 
@@ -101,24 +101,24 @@ def register_shares(
     Args:
       trainer: has the given text.
       cut: (text, language) -> its words.
-      made: evaluators, of which those of sentence retrieval are asked.
+      evaluators: evaluators, of which those of sentence retrieval are asked.
 
     Returns:
       {prefix}given/{language}/only_in_pairs and unseen: the shares of the running words of the test's
       sentences that only the given pairs have, and that no text has.
     """
     figures = {}
-    for named in made:
+    for named in evaluators:
         texts = named.evaluator.texts if isinstance(named.evaluator, SentenceRetrieval) else {}
         for language, sentences in texts.items():
-            own = trainer.corpus.given_text.corpus
-            given = {own.words[i] for i in np.unique(own.ids.get(language, ())).tolist()}
+            corpus = trainer.corpus.given_text.corpus
+            in_pairs = {corpus.words[i] for i in np.unique(corpus.ids.get(language, ())).tolist()}
             others = trainer.other_words(language)
             words = list[str]()
             for sentence in sentences:
                 words += cut(sentence, language)
-            only = sum(word in given and word not in others for word in words)
-            unseen = sum(word not in given and word not in others for word in words)
+            only = sum(word in in_pairs and word not in others for word in words)
+            unseen = sum(word not in in_pairs and word not in others for word in words)
             name = f"{named.prefix}given/{language}"
             figures[f"{name}/only_in_pairs"] = only / max(1, len(words))
             figures[f"{name}/unseen"] = share = unseen / max(1, len(words))
@@ -142,8 +142,8 @@ def judge_links(links: CountedLinks, pair: tuple[str, str], tests: Sequence[Test
     for test in tests:
         if {test.source, test.target} != set(pair):
             continue
-        found = best[test.source]
+        linked = best[test.source]
         right += [
-            found[word][1] in others for word, others in test.entries.items() if word in found
+            linked[word][1] in others for word, others in test.entries.items() if word in linked
         ]
     return right

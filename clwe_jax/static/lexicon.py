@@ -39,9 +39,9 @@ def write_pages(trainer: Trainer | None, model: StaticSpaces, workdir: str) -> d
         return sizes
     for language in [x for x in model.languages if x != model.hub][:_MAX_PAGES]:
         pair = language, model.hub
-        found = propose(trainer, model, workdir, pair)
-        write(os.path.join(workdir, file_name(pair)), pair, found, workdir)
-        sizes["-".join(pair)] = len(found)
+        proposed = propose(trainer, model, workdir, pair)
+        write(os.path.join(workdir, file_name(pair)), pair, proposed, workdir)
+        sizes["-".join(pair)] = len(proposed)
     return sizes
 
 
@@ -75,11 +75,11 @@ def _sentences(trainer: Trainer, workdir: str, pair: tuple[str, str]) -> GivenTe
     folder = os.path.join(workdir, mined.FOLDER)
     if not any(os.path.exists(f"{folder}/{'-'.join(x)}.tsv") for x in (pair, pair[::-1])):
         return None
-    given = parallel.read_all(folder, pair, "data.pairs")
-    return GivenText.cut(given, trainer.normalizer, trainer.segmenter)
+    pairs = parallel.read_all(folder, pair, "data.pairs")
+    return GivenText.cut(pairs, trainer.normalizer, trainer.segmenter)
 
 
-def write(path: str, pair: tuple[str, str], found: Sequence[Proposal], workdir: str) -> None:
+def write(path: str, pair: tuple[str, str], proposed: Sequence[Proposal], workdir: str) -> None:
     """Writes the page of some proposals; `workdir` names the run whose judgements the browser keeps."""
     names = list(map(name_of, pair))
     title = f"{'–'.join(names)}: proposed entries"
@@ -87,10 +87,10 @@ def write(path: str, pair: tuple[str, str], found: Sequence[Proposal], workdir: 
         "languages": list(pair),
         "names": names,
         "run": os.path.basename(os.path.abspath(workdir)),
-        "proposals": list(map(_as_row, found)),
+        "proposals": list(map(_as_row, proposed)),
     }
     atomic.write(path, offline.page("lexicon", title, data))
-    logging.info("%s: %s proposed entries", path, f"{len(found):,}")
+    logging.info("%s: %s proposed entries", path, f"{len(proposed):,}")
 
 
 def _as_row(proposal: Proposal) -> list[Any]:

@@ -34,10 +34,10 @@ def main(argv: Sequence[str]) -> None:
         "--languages", required=True, help="language of the words, language of the translations"
     )
     parser.add_argument("--out", default="", help="file to write; default: RUN/lexicon-xx-yy.html")
-    given = parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
     terminal.command_log(logging.INFO)
     try:
-        write(given.run, given.languages.split(","), given.out)
+        write(arguments.run, arguments.languages.split(","), arguments.out)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
 
@@ -60,8 +60,8 @@ def write(run: str, languages: Sequence[str], out: str = "") -> str:
     path = os.path.abspath(out) if out else os.path.join(workdir, lexicon.file_name(pair))
     os.chdir(options.start_folder(workdir))  # where relative paths of the options begin
     trainer = Static(config, workdir).read_dictionaries().trainer
-    found = lexicon.propose(trainer, model, workdir, pair)
-    lexicon.write(path, pair, found, workdir)
+    proposals = lexicon.propose(trainer, model, workdir, pair)
+    lexicon.write(path, pair, proposals, workdir)
     return path
 
 

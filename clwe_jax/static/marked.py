@@ -50,25 +50,25 @@ class ExampleFinder:
         """
         self._cut = lambda piece, language: segmenter.words(normalizer(piece, language), language)
         self._pair = pair
-        given = text.given
-        rows = given.pairs.get(pair)
+        pairs_text = text.parallel
+        rows = pairs_text.pairs.get(pair)
         if rows is None:
-            rows = given.pairs.get(pair[::-1], np.zeros((0, 2), np.int64))[:, ::-1]
+            rows = pairs_text.pairs.get(pair[::-1], np.zeros((0, 2), np.int64))[:, ::-1]
         self._rows = rows
-        self._sentences = [given.sentences.get(language, ()) for language in pair]
-        self._references = given.references.get(pair[1], {})
+        self._sentences = [pairs_text.sentences.get(language, ()) for language in pair]
+        self._references = pairs_text.references.get(pair[1], {})
         self._words = [_words_of(text, language) for language in pair]
 
     @functools.cached_property
     def _places(self) -> dict[str, list[int]]:
         """Word of the first language -> the pairs of sentences that have it, the shortest first."""
         lengths = [len(self._words[0].get(row, ())) for row in self._rows[:, 0].tolist()]
-        found: dict[str, list[int]] = {}
+        places_of: dict[str, list[int]] = {}
         for place in np.argsort(lengths, kind="stable").tolist():
             if lengths[place] >= _FEWEST:
                 for word in dict.fromkeys(self._words[0][int(self._rows[place, 0])]):
-                    found.setdefault(word, []).append(place)
-        return found
+                    places_of.setdefault(word, []).append(place)
+        return places_of
 
     @functools.cached_property
     def _spellings(self) -> list[dict[str, str]]:
@@ -87,19 +87,19 @@ class ExampleFinder:
         Args:
           word, translations: their keys; an earlier translation is looked for first.
         """
-        found: dict[int, str] = {}
+        translation_at: dict[int, str] = {}
         for other in translations:
             for place in self._places.get(word, ())[:_LOOKED_AT]:
-                if len(found) < EXAMPLES and place not in found:
+                if len(translation_at) < EXAMPLES and place not in translation_at:
                     if other in self._words[1].get(int(self._rows[place, 1]), ()):
-                        found[place] = other
+                        translation_at[place] = other
         return [
             Example(
                 self._mark(0, place, word),
                 self._mark(1, place, other),
                 self._references.get(int(self._rows[place, 1]), ""),
             )
-            for place, other in found.items()
+            for place, other in translation_at.items()
         ]
 
     def _mark(self, side: int, place: int, word: str) -> Parts:
@@ -139,7 +139,7 @@ def spell_words(sentences: Iterable[str], language: str, cut: Cut) -> dict[str, 
         words = cut(piece[at:end], language)
         if len(words) == 1:
             counts.setdefault(words[0], collections.Counter())[piece[at:end]] += count
-    return {word: some.most_common(1)[0][0] for word, some in counts.items()}
+    return {word: spellings.most_common(1)[0][0] for word, spellings in counts.items()}
 
 
 def _letters(piece: str) -> tuple[int, int]:
@@ -151,13 +151,13 @@ def _letters(piece: str) -> tuple[int, int]:
 
 def _words_of(text: GivenText, language: str) -> Mapping[int, list[str]]:
     """The row of each sentence -> its words."""
-    own = text.corpus
-    if language not in own.ids:
+    corpus = text.corpus
+    if language not in corpus.ids:
         return {}
-    splits = own.splits[language].tolist()
-    ids = own.ids[language].tolist()
-    places = own.places[language].tolist()
+    splits = corpus.splits[language].tolist()
+    ids = corpus.ids[language].tolist()
+    places = corpus.places[language].tolist()
     return {
-        place: [own.words[i] for i in ids[first:last]]
+        place: [corpus.words[i] for i in ids[first:last]]
         for place, first, last in zip(places, splits[:-1], splits[1:])
     }

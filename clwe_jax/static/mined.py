@@ -75,9 +75,9 @@ def write(
     os.makedirs(folder, exist_ok=True)
     lines = _Lines(grown.files)
     for sets in (grown.pairs, grown.refused):
-        for pair, found in sets.items():
-            lines.want(pair[0], found.source.tolist())
-            lines.want(pair[1], found.target.tolist())
+        for pair, mined_pairs in sets.items():
+            lines.want(pair[0], mined_pairs.source.tolist())
+            lines.want(pair[1], mined_pairs.target.tolist())
     figures = {}
     parts = []
     judging = encoders.load(judge, sorted(grown.files)).encoder() if judge else None
@@ -89,15 +89,15 @@ def write(
         refused_rows = _rows(lines, pair, refused)
         links = grown.links.get(pair)
         words = sort_links(links) if links else []
-        own = [(spellings or {}).get(language, {}) for language in pair]
-        spelled = [(own[0].get(a, a), own[1].get(b, b), n) for a, b, n in words]
+        spellings_of = [(spellings or {}).get(language, {}) for language in pair]
+        spelled = [(spellings_of[0].get(a, a), spellings_of[1].get(b, b), n) for a, b, n in words]
         if len(taken.source):
             _write(folder, f"{name}.tsv", (f"{x}\t{y}" for _, _, _, x, y in rows))
             _write(folder, f"{name}.places.txt", ("\t".join(row[:3]) for row in rows))
         if refused_rows:
             _write(folder, f"{name}.refused.txt", map("\t".join, refused_rows))
-        known = set(dictionary.pairs(*pair)) if dictionary is not None else set()
-        new = [shown for link, shown in zip(words, spelled) if link[:2] not in known]
+        entries = set(dictionary.pairs(*pair)) if dictionary is not None else set()
+        new = [shown for link, shown in zip(words, spelled) if link[:2] not in entries]
         examples = refused_rows[:_EXAMPLES], new[:_EXAMPLES]
         parts.append(page.Pair(name, rows, *examples, len(words), len(new)))
         if gold := _gold(text, pair):
@@ -110,10 +110,10 @@ def write(
 def write_dictionaries(links: WordLinks, folder: str, spellings: Spellings) -> None:
     """Writes FOLDER/xx-yy.txt for each pair of languages: a word, its translation and their count a line."""
     os.makedirs(folder, exist_ok=True)
-    for pair, found in links.items():
-        own, other = (spellings.get(language, {}) for language in pair)
-        words = sort_links(found)
-        lines = (f"{own.get(a, a)}\t{other.get(b, b)}\t{n:.2f}" for a, b, n in words)
+    for pair, pair_links in links.items():
+        first, second = (spellings.get(language, {}) for language in pair)
+        words = sort_links(pair_links)
+        lines = (f"{first.get(a, a)}\t{second.get(b, b)}\t{n:.2f}" for a, b, n in words)
         _write(folder, f"{'-'.join(pair)}.txt", lines)
 
 
@@ -155,10 +155,10 @@ class _Lines:
         return self._wanted[path][number]
 
 
-def _rows(lines: _Lines, pair: tuple[str, str], found: MinedPairs) -> list[tuple[str, ...]]:
+def _rows(lines: _Lines, pair: tuple[str, str], pairs: MinedPairs) -> list[tuple[str, ...]]:
     """(margin, place, place, sentence, translation) of each pair."""
     rows = []
-    for source, target, margin in zip(*map(list, found)):
+    for source, target, margin in zip(*map(list, pairs)):
         where = [lines.find(pair[0], source), lines.find(pair[1], target)]
         named = [f"{os.path.basename(path)}:{number}" for path, number in where]
         shown = "beside" if math.isnan(margin) else f"{margin:.3f}"
@@ -195,7 +195,7 @@ def _quality(
     for source, target in zip(taken.source, taken.target):
         first = lines.find(pair[0], source)[1]
         taken_lines.add((first, lines.find(pair[1], target)[1]))
-    planted = {place for place, both in gold.items() if both}
+    planted = {place for place, is_planted in gold.items() if is_planted}
     right = {f"mined/{name}/recall": len(taken_lines & planted) / max(1, len(planted))}
     if taken_lines:
         right[f"mined/{name}/precision"] = len(taken_lines & gold.keys()) / len(taken_lines)

@@ -72,23 +72,23 @@ def picture(
     ]
     chosen = sorted(chosen, key=lambda p: source.index[p[0]] + target.index[p[1]])[:_JOINED]
     sides = {"source": source, "target": target}
-    own = {}
+    unshared = {}
     for column, (name, vectors) in enumerate(sides.items()):
         joined = dict.fromkeys(pair[column] for pair in chosen)
         frequent = (word for word in vectors.words if word not in shared and word.isalpha())
-        own[name] = list(dict.fromkeys([*joined, *islice(frequent, _DRAWN)]))
-    both = (word for word in source.words if word in shared and word.isalpha())
+        unshared[name] = list(dict.fromkeys([*joined, *islice(frequent, _DRAWN)]))
+    common = (word for word in source.words if word in shared and word.isalpha())
     groups = {
-        name: vectors.vectors[[vectors.index[word] for word in own[name]]].astype(np.float32)
+        name: vectors.vectors[[vectors.index[word] for word in unshared[name]]].astype(np.float32)
         for name, vectors in sides.items()
     }
-    rows = [source.index[word] for word in islice(both, _DRAWN)]
+    rows = [source.index[word] for word in islice(common, _DRAWN)]
     groups["shared"] = source.vectors[rows].astype(np.float32)
     groups = {name: np.asarray(search.unit(rows)) for name, rows in groups.items() if len(rows)}
     if sum(map(len, groups.values())) < 3:
         return {}
     drawn: dict[str, Any] = dict(projection.principal(groups))
-    places = {name: {word: i for i, word in enumerate(words)} for name, words in own.items()}
+    places = {name: {word: i for i, word in enumerate(words)} for name, words in unshared.items()}
     drawn["pairs"] = [
         [drawn["source"][places["source"][a]], drawn["target"][places["target"][b]]]
         for a, b in chosen

@@ -90,26 +90,26 @@ def propose(
     """
     counts = [_counts(model, language) for language in pair]
     spaces = model.word_space(*pair)
-    has_entry = set(model.entries.known.pairs_between(*pair)[:, 0].tolist())
+    has_entry = set(model.entries.accepted.pairs_between(*pair)[:, 0].tolist())
     rows = [
         row
         for row, key in enumerate(spaces[0].own_keys)
         if row not in has_entry and counts[0].get(key, 0) >= _MIN_COUNT and _is_word(key)
     ]
-    linked = {kind: _of_words(some, pair) for kind, some in links.items()}
+    linked = {kind: _of_words(links_of_kind, pair) for kind, links_of_kind in links.items()}
 
     def write(side: int, row: int) -> str:
         words = spaces[side]
         spelled = examples.spell(side, words.own_keys[row]) if examples else None
         return readable(spelled or words.words[row], pair[side])
 
-    made = []
+    proposed = []
     for row, translations in _translations(spaces, rows, linked, counts, model, pair):
         key = spaces[0].own_keys[row]
         if translations and translations[0].score >= _LEAST:
-            made.append((key, row, translations))
-    made.sort(key=lambda x: (-x[2][0].score, x[1]))
-    heads = _group(made, counts[0])
+            proposed.append((key, row, translations))
+    proposed.sort(key=lambda x: (-x[2][0].score, x[1]))
+    heads = _group(proposed, counts[0])
     proposals = []
     for (key, row, translations), forms in heads[:_MAX_PROPOSALS]:
         targets = [x.word for x in translations]
@@ -137,13 +137,15 @@ def _is_word(key: str) -> bool:
 
 def _of_words(links: WordLinks, pair: tuple[str, str]) -> dict[str, dict[str, float]]:
     """Word -> translation -> the count of their link."""
-    found: dict[str, dict[str, float]] = collections.defaultdict(dict)
+    counts: dict[str, dict[str, float]] = collections.defaultdict(dict)
     for turn in (1, -1):
-        some = links.get(pair[::turn])
-        for a, b, count in zip(some.source, some.target, some.counts.tolist()) if some else ():
+        pair_links = links.get(pair[::turn])
+        if pair_links is None:
+            continue
+        for a, b, count in zip(pair_links.source, pair_links.target, pair_links.counts.tolist()):
             word, other = (a, b)[::turn]
-            found[word][other] = count
-    return found
+            counts[word][other] = count
+    return counts
 
 
 def _translations(
@@ -159,13 +161,13 @@ def _translations(
     keys = search.unit(y.vectors)
     is_word = np.array([_is_word(key) for key in y.own_keys])
     for start in range(0, len(rows), _ROWS):
-        some = rows[start : start + _ROWS]
-        cosines = np.asarray(search.unit(x.vectors[some]) @ keys.T)
+        block = rows[start : start + _ROWS]
+        cosines = np.asarray(search.unit(x.vectors[block]) @ keys.T)
         cosines[:, ~is_word] = -1
         near = np.argpartition(-cosines, min(_NEAR, len(y) - 1), 1)[:, :_NEAR]
-        for row, own, places in zip(some, cosines, near.tolist()):
+        for row, row_cosines, places in zip(block, cosines, near.tolist()):
             key = x.own_keys[row]
-            by_kind = {kind: found.get(key, {}) for kind, found in linked.items()}
+            by_kind = {kind: links_of_word.get(key, {}) for kind, links_of_word in linked.items()}
             candidates = {y.own_keys[place] for place in places}
             candidates.update(*by_kind.values())
             candidates -= set(model.entries.rejected.of(key, *pair))
@@ -174,11 +176,11 @@ def _translations(
                 place = y.index.get(other)
                 if place is None or not is_word[place]:
                     continue
-                count = sum(some.get(other, 0.0) for some in by_kind.values())
-                both = (counts[0][key] + _DOUBT) * (counts[1].get(other, 0) + _DOUBT)
-                share = min(1.0, count / math.sqrt(both))
-                score = (share + _COSINE * max(0.0, float(own[place]))) / (1 + _COSINE)
-                kinds = [kind for kind, some in by_kind.items() if other in some]
+                count = sum(link_counts.get(other, 0.0) for link_counts in by_kind.values())
+                occurrences = (counts[0][key] + _DOUBT) * (counts[1].get(other, 0) + _DOUBT)
+                share = min(1.0, count / math.sqrt(occurrences))
+                score = (share + _COSINE * max(0.0, float(row_cosines[place]))) / (1 + _COSINE)
+                kinds = [kind for kind, link_counts in by_kind.items() if other in link_counts]
                 alike = difflib.SequenceMatcher(None, latin(key), latin(other), False)
                 kinds += ["spelling"] * (alike.ratio() >= _ALIKE)
                 kinds = kinds or ["contexts"]
@@ -189,26 +191,26 @@ def _translations(
 
 
 def _group(
-    made: Sequence[tuple[str, int, list[ProposedTranslation]]], counts: Mapping[str, int]
+    proposed: Sequence[tuple[str, int, list[ProposedTranslation]]], counts: Mapping[str, int]
 ) -> list[tuple[Any, list[tuple[str, int]]]]:
     """Each head word, best first, and the keys and rows of its forms, most frequent first.
 
     Forms begin alike and have the same first translation; their most frequent one is the head.
     """
     groups: dict[tuple[str, str], list[Any]] = {}
-    found: list[list[Any]] = []
-    for one in made:
+    forms_by_head: list[list[Any]] = []
+    for one in proposed:
         key, _, translations = one
         names = [(beginning, translations[0].word) for beginning in beginnings(key)]
         group = next((groups[name] for name in names if name in groups), None)
         if group is None:
             group = []
-            found.append(group)
+            forms_by_head.append(group)
             # Forms begin like the best one, not like each other, or a chain would join many.
             groups |= dict.fromkeys(names, group)
         group.append(one)
     heads = []
-    for group in found:
+    for group in forms_by_head:
         head, *forms = sorted(group, key=lambda one: -counts[one[0]])
         heads.append((head, [(key, row) for key, row, _ in forms]))
     return heads

@@ -19,8 +19,8 @@ def aligner(settings: AlignOptions, seed: int) -> Aligner:
     """The aligner that `settings.name` names, with the options of the section of that name."""
     cls = registry.lookup("aligner", settings.name)
     # Only aligners that draw numbers have a seed.
-    given = {"seed": seed} if "seed" in {x.name for x in dataclasses.fields(cls)} else {}
-    return cls(**values_of(getattr(settings, settings.name)), **given)
+    arguments = {"seed": seed} if "seed" in {x.name for x in dataclasses.fields(cls)} else {}
+    return cls(**values_of(getattr(settings, settings.name)), **arguments)
 
 
 def fit(
@@ -48,13 +48,13 @@ def fit(
         message names the languages.
     """
     # A shared word has one vector in both languages: as a pair it would pull the map to the identity.
-    own = [source, target]
+    sides = [source, target]
     if shared:
-        for side, vectors in enumerate(own):
+        for side, vectors in enumerate(sides):
             rows = [row for row, word in enumerate(vectors.words) if word not in shared]
-            own[side] = vectors.take(rows)
+            sides[side] = vectors.take(rows)
     name = "-".join(languages)
-    for language, vectors in zip(languages, own):
+    for language, vectors in zip(languages, sides):
         if not len(vectors.words):
             raise ValueError(
                 f"{name}: every word of {language} is shared, so that nothing is left to align. "
@@ -63,7 +63,7 @@ def fit(
     pairs = None
     if dictionary is not None and settings.supervised:
         listed = dictionary.pairs(*languages)
-        pairs = lexica.training_pairs(listed, *own, where=name) if listed else None
+        pairs = lexica.training_pairs(listed, *sides, where=name) if listed else None
         covered = 0 if pairs is None else len(pairs)
         logging.info(
             "%s: %s of %s dictionary pairs are in the vectors",
@@ -71,7 +71,7 @@ def fit(
             f"{covered:,}",
             f"{len(listed):,}",
         )
-        if listed and lexica.lower_case_helps(listed, *own):
+        if listed and lexica.lower_case_helps(listed, *sides):
             logging.warning(
                 "%s: most words of the dictionary would be in the vectors in lower case only: "
                 "--config.align.lower_case_dictionary=True",
@@ -81,11 +81,11 @@ def fit(
     logging.info(
         "%s: aligning %d and %d words by %s",
         name,
-        len(own[0].words),
-        len(own[1].words),
+        len(sides[0].words),
+        len(sides[1].words),
         settings.name,
     )
     try:
-        return chosen.fit(own[0].vectors, own[1].vectors, pairs)
+        return chosen.fit(sides[0].vectors, sides[1].vectors, pairs)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error

@@ -252,14 +252,14 @@ def sections(
     if not rounds:
         return []
     last = {row["pair"]: row for row in rounds}
-    known = {pair.name: pair for pair in pairs}
+    pair_of = {pair.name: pair for pair in pairs}
     columns = [Column("Pair"), *(Column(head, "count") for head in _COUNTS.values())]
     columns += [Column("Links of words", "count"), Column("New", "count")]
     measured = [x for x in ("precision", "recall") if any(y.endswith(x) for y in figures)]
     columns += [Column(name.capitalize(), "percent") for name in measured]
     rows = []
     for name, row in last.items():
-        counts = [*(row[key] for key in _COUNTS), known[name].links, known[name].new]
+        counts = [*(row[key] for key in _COUNTS), pair_of[name].links, pair_of[name].new]
         metrics = [Metric(f"mined/{name}/{x}") for x in measured]
         rows.append([pair_name(name), *map(Number, counts), *metrics])
     blocks: list[Block] = [Table(columns, rows)]
@@ -274,7 +274,7 @@ def sections(
         )
         blocks.append(Table(heads, judged, title="Pairs that the judge accepts", note=note))
     curves = []
-    for name in [x for x in last if known[x].sentences][:_MAX_LINES]:
+    for name in [x for x in last if pair_of[x].sentences][:_MAX_LINES]:
         points = [(row["round"], row["taken"]) for row in rounds if row["pair"] == name]
         curves.append(Line(name, points=points))
     if any(len(line.points) > 1 for line in curves):
@@ -326,7 +326,7 @@ class StaticPage(page.Page):
 
     def offers(self, run):
         folder = run.workdir
-        found = [
+        offers = [
             Offer(
                 f"Judge {size:,} proposed entries in {name_of(pair.partition('-')[0])}",
                 page=f"lexicon-{pair}.html",
@@ -335,7 +335,7 @@ class StaticPage(page.Page):
             if size
         ]
         return [
-            *found,
+            *offers,
             Offer(
                 "Ask for translations and neighbours, on a page of its own:",
                 f"clwe-jax explore {folder}",

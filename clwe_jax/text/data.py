@@ -79,16 +79,16 @@ class Set:
 
 def _tatoeba(out: str, languages: Sequence[str]) -> None:
     sums = dict(line.split() for line in _SUMS.read_text(encoding="utf-8").splitlines())
-    known = {name.split(".")[1].removesuffix("-eng") for name in sums}
+    codes = {name.split(".")[1].removesuffix("-eng") for name in sums}
     names = []
-    for three in _find_names(languages, known, "Tatoeba's test set").values():
+    for three in _find_names(languages, codes, "Tatoeba's test set").values():
         names += [f"tatoeba.{three}-eng.{three}", f"tatoeba.{three}-eng.eng"]
     download.download_files(out, names, address=_TATOEBA, sums=sums)
 
 
 def _muse(out: str, languages: Sequence[str]) -> None:
-    known = set().union(*(pair.split("-") for pair in download.PAIRS))
-    chosen = _find_names(languages, known, "MUSE").values()
+    codes = set().union(*(pair.split("-") for pair in download.PAIRS))
+    chosen = _find_names(languages, codes, "MUSE").values()
     pairs = [x for x in download.PAIRS if set(x.split("-")) <= {*chosen, "en"}]
     download.download(out, pairs, splits=True)
 
@@ -139,8 +139,8 @@ def _sib200(out: str, languages: Sequence[str]) -> None:
         names = {f"{part}.tsv": f"{language}.{part}.tsv" for part in ("train", "dev", "test")}
         _fetch_as(names, f"{_SIB200}{name}/", out, name)
         sentences: dict[int, str] = {}
-        for own in names.values():
-            with open(os.path.join(out, own), encoding="utf-8", newline="") as file:
+        for part_name in names.values():
+            with open(os.path.join(out, part_name), encoding="utf-8", newline="") as file:
                 sentences |= {
                     int(x["index_id"]): x["text"] for x in csv.DictReader(file, dialect="excel-tab")
                 }
@@ -159,8 +159,8 @@ def _fetch_as(names: Mapping[str, str], address: str, out: str, folder: str) -> 
     """Fetches files into a folder of `out/served`, and copies them to `out` under our names."""
     served = os.path.join(out, "served", folder)
     download.download_files(served, list(names), address=address)
-    for name, own in names.items():
-        atomic.write(os.path.join(out, own), pathlib.Path(served, name).read_bytes())
+    for name, our_name in names.items():
+        atomic.write(os.path.join(out, our_name), pathlib.Path(served, name).read_bytes())
 
 
 def _use_sib200(out: str, languages: Sequence[str]) -> str:
@@ -261,7 +261,7 @@ SETS: Mapping[str, Set] = {
 
 
 def _find_names(
-    languages: Sequence[str], known: Iterable[str], name: str, english: bool = False
+    languages: Sequence[str], codes: Iterable[str], name: str, english: bool = False
 ) -> dict[str, str]:
     """Our code of each language -> the set's name of it; with English only where `english`.
 
@@ -270,24 +270,24 @@ def _find_names(
     Raises:
       ValueError: a language that the set lacks, one in two scripts, or only English.
     """
-    known = list(known)
+    codes = list(codes)
     chosen: dict[str, str] = {}
     for language in languages:
         code = language_codes.parse_tag(language).code
         if code == "en" and not english:
             continue
-        found = language_codes.find_name(language, known)
-        if not found:
-            raise ValueError(f"{name} has no {language!r}. {language_codes.hint(language, known)}")
-        if chosen.setdefault(code, found) != found:
+        match = language_codes.find_name(language, codes)
+        if not match:
+            raise ValueError(f"{name} has no {language!r}. {language_codes.hint(language, codes)}")
+        if chosen.setdefault(code, match) != match:
             raise ValueError(
-                f"--languages={','.join(languages)}: {chosen[code]} and {found} would both be {code!r}: "
+                f"--languages={','.join(languages)}: {chosen[code]} and {match} would both be {code!r}: "
                 "fetch one of them into another --out=DIR"
             )
         if code != language:
-            logging.info("%s: %s of %s, which is called %s here", language, found, name, code)
-        elif language_codes.code_of(language_codes.parse_tag(found).name) != code:
-            logging.warning("%s: %s has of it only %s", language, name, found)
+            logging.info("%s: %s of %s, which is called %s here", language, match, name, code)
+        elif language_codes.code_of(language_codes.parse_tag(match).name) != code:
+            logging.warning("%s: %s has of it only %s", language, name, match)
     if not chosen:
         raise ValueError(f"{name} pairs languages with English: name another one than 'en'")
     return chosen
@@ -309,11 +309,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--out", default="", metavar="DIR", help="folder to write; default: the name of SET"
     )
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     terminal.command_log(logging.INFO)
-    chosen = SETS[given.set]
-    out = given.out or given.set
-    languages = [x.strip() for x in given.languages.split(",") if x.strip()]
+    chosen = SETS[options.set]
+    out = options.out or options.set
+    languages = [x.strip() for x in options.languages.split(",") if x.strip()]
     print(chosen.licence)
     try:
         if languages == ["list"] and chosen.show is not None:

@@ -118,18 +118,18 @@ def _choose(wanted: str, bibles: Sequence[Bible]) -> Bible:
     # A short name such as 'ckb' is the language's code too, and means the language.
     if wanted in by_name and len(wanted) > 3:
         return by_name[wanted]
-    there = sorted((x for x in bibles if x.code == code), key=lambda x: (x.rank, x.name))
-    if not there:
+    of_language = sorted((x for x in bibles if x.code == code), key=lambda x: (x.rank, x.name))
+    if not of_language:
         hint = language_codes.hint(wanted, sorted({bible.code for bible in bibles}))
         raise ValueError(
             f"eBible has no {wanted!r}. {hint or nearest(wanted, sorted(by_name))} "
             "`clwe-jax data ebible --languages=list` shows all translations"
         )
-    if len(there) > 1:
+    if len(of_language) > 1:
         logging.info(
             "%s: %s; others are %s, which --languages may name",
             wanted,
-            there[0].name,
-            ", ".join(x.name for x in there[1:]),
+            of_language[0].name,
+            ", ".join(x.name for x in of_language[1:]),
         )
-    return there[0]
+    return of_language[0]

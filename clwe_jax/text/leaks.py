@@ -60,22 +60,22 @@ class Leaks:
     Attributes:
       tests: sentences that were looked for, equal ones once.
       lines: lines of text that were read.
-      found: the leaks, in the order of the tests.
+      leaks: the leaks, in the order of the tests.
       unread: file -> why it was not read.
     """
 
     tests: int
     lines: int
-    found: Sequence[Leak]
+    leaks: Sequence[Leak]
     unread: Mapping[str, str]
 
     def __str__(self) -> str:
-        copies = sum(leak.share == 1 for leak in self.found)
+        copies = sum(leak.share == 1 for leak in self.leaks)
         line = (
             f"{copies:,} of {self.tests:,} test sentences stand in the {self.lines:,} lines of text, and near "
-            f"copies of {len(self.found) - copies:,} more"
+            f"copies of {len(self.leaks) - copies:,} more"
         )
-        files = collections.Counter(os.path.basename(leak.test[0]) for leak in self.found)
+        files = collections.Counter(os.path.basename(leak.test[0]) for leak in self.leaks)
         named = ", ".join(f"{count:,} of {name}" for name, count in files.most_common(3))
         return f"{line} ({named})" if named else line
 
@@ -117,12 +117,12 @@ def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) 
             for test, share in shares.items():
                 if share > best.get(test, (0.0, None))[0]:
                     best[test] = share, (path, number)
-    found = [
+    leaks = [
         Leak(place, best[key][1], best[key][0], sentence)
         for key, (place, sentence) in places.items()
         if key in best
     ]
-    return Leaks(len(places), lines, found, unread)
+    return Leaks(len(places), lines, leaks, unread)
 
 
 def _find_near(
@@ -189,31 +189,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--text", required=True, metavar="DIR,FILE", help="what a run learns from")
     parser.add_argument("--tests", required=True, metavar="DIR,FILE", help="the test sets")
     parser.add_argument("--out", default="", metavar="FILE", help="file for a table of all leaks")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     terminal.command_log(logging.INFO)
-    sides = [x.split(",") for x in (given.text, given.tests)]
+    sides = [x.split(",") for x in (options.text, options.tests)]
     missing = list(itertools.filterfalse(os.path.exists, itertools.chain.from_iterable(sides)))
     if missing:
         sys.exit(f"error: {missing[0]} is neither a file nor a folder")
     leaks = find(*sides)
     if not leaks.tests:
         sys.exit(
-            f"error: {given.tests} has no sentence of {_LEAST} words or more: name files with a sentence a line, or in columns"
+            f"error: {options.tests} has no sentence of {_LEAST} words or more: name files with a sentence a line, or in columns"
         )
     if not leaks.lines:
-        sys.exit(f"error: {given.text} has no line of text: name a folder or a file of text")
+        sys.exit(f"error: {options.text} has no line of text: name a folder or a file of text")
     print(leaks)
-    for leak in leaks.found[:_LISTED]:
+    for leak in leaks.leaks[:_LISTED]:
         print(f"  {_name(leak.test)} {_kind(leak)} {_name(leak.text)}: {leak.sentence}")
     for path, reason in leaks.unread.items():
         print(f"  not read: {path} ({reason})")
-    if given.out:
+    if options.out:
         rows = ["test\tkind\ttext\tsentence"]
-        rows += [f"{_name(x.test)}\t{_kind(x)}\t{_name(x.text)}\t{x.sentence}" for x in leaks.found]
-        atomic.write(given.out, "\n".join(rows) + "\n")
-        print(f"{given.out}: all {len(leaks.found):,}")
-    elif len(leaks.found) > _LISTED:
-        print(f"  and {len(leaks.found) - _LISTED:,} more: --out=FILE writes them all")
+        rows += [f"{_name(x.test)}\t{_kind(x)}\t{_name(x.text)}\t{x.sentence}" for x in leaks.leaks]
+        atomic.write(options.out, "\n".join(rows) + "\n")
+        print(f"{options.out}: all {len(leaks.leaks):,}")
+    elif len(leaks.leaks) > _LISTED:
+        print(f"  and {len(leaks.leaks) - _LISTED:,} more: --out=FILE writes them all")
 
 
 def _name(place: Place) -> str:

@@ -129,10 +129,10 @@ def _whole_lines(file: BinaryIO, path: str, limit: float | None) -> Iterator[byt
             break
         if not read:
             refuse_wide(path, block)
-        whole, newline, tail = (block if read else block.removeprefix(BOM)).rpartition(b"\n")
+        lines, newline, tail = (block if read else block.removeprefix(BOM)).rpartition(b"\n")
         read += len(block)
         if newline:
-            yield b"".join([*rest, whole])
+            yield b"".join([*rest, lines])
             rest = []
         rest.append(tail)
     end = file.readline().removesuffix(b"\n") if rest else b""

@@ -92,8 +92,8 @@ def write(config: options.Run, languages: Sequence[str], folder: str) -> None:
     Raises:
       ValueError: a language that the embedded world does not speak, or an unknown domain.
     """
-    whole = os.path.join(folder, "whole")
-    if os.path.exists(whole):
+    mark = os.path.join(folder, "whole")
+    if os.path.exists(mark):
         return
     wanted = file_jobs(config, languages)
     new = [part for part in wanted if not os.path.isdir(part.cache_folder)]
@@ -104,7 +104,7 @@ def write(config: options.Run, languages: Sequence[str], folder: str) -> None:
     for part in wanted:
         _take(part, os.path.join(folder, part.folder))
     trim(MAX_CACHED)
-    atomic.write(whole, "The files beside this one are whole.\n")
+    atomic.write(mark, "The files beside this one are whole.\n")
 
 
 def keep(part: FileJob) -> None:

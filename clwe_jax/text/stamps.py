@@ -30,8 +30,8 @@ def stamps(paths: Iterable[str], folder: str = "") -> dict[str, str]:
     Args:
       folder: names are relative to it, so that they stay where it moves; '': names without folders.
     """
-    found: dict[str, list[str]] = {}
+    stamps_of: dict[str, list[str]] = {}
     for path in dict.fromkeys(paths):
         name = os.path.relpath(path, folder) if folder else os.path.basename(path)
-        found.setdefault(name, []).append(stamp(path))
-    return {name: "; ".join(sorted(some)) for name, some in found.items()}
+        stamps_of.setdefault(name, []).append(stamp(path))
+    return {name: "; ".join(sorted(of_name)) for name, of_name in stamps_of.items()}

@@ -259,14 +259,14 @@ def normalizer_of(config: options.Run) -> Normalizer:
     path = config.vocabulary_path
     if not path or not hf_tokenizer.is_folder(path):
         return wanted
-    own = hf_tokenizer.normalizer(path)
-    if (own.lower_case, False) != (wanted.lower_case, wanted.simplify_chinese):
+    of_model = hf_tokenizer.normalizer(path)
+    if (of_model.lower_case, False) != (wanted.lower_case, wanted.simplify_chinese):
         raise ValueError(
             f"config.vocab.path={path} has a vocabulary of text "
-            f"{'in lower case' if own.lower_case else 'with its case'}: "
-            f"--config.data.lower_case={own.lower_case} --config.data.simplify_chinese=False"
+            f"{'in lower case' if of_model.lower_case else 'with its case'}: "
+            f"--config.data.lower_case={of_model.lower_case} --config.data.simplify_chinese=False"
         )
-    return own
+    return of_model
 
 
 def load_tokenizer(

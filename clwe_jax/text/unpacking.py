@@ -209,10 +209,10 @@ def describe_unread(paths: Iterable[str], advice: Mapping[str, str], default: st
     Args:
       advice, default: as of `advise`.
     """
-    known = {os.path.basename(path): advise(path, advice, default) for path in sorted(paths)}
+    advice_of = {os.path.basename(path): advise(path, advice, default) for path in sorted(paths)}
     # A README is no text of theirs.
-    for name in sorted(known, key=lambda x: (known[x] == default, "." not in x))[:1]:
-        return f"It has {name}, which is not read: {known[name]}. "
+    for name in sorted(advice_of, key=lambda x: (advice_of[x] == default, "." not in x))[:1]:
+        return f"It has {name}, which is not read: {advice_of[name]}. "
     return ""
 
 

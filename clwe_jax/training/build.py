@@ -45,7 +45,7 @@ def build_objective(
     languages = len(options.languages(config))
     if config.task.labels == "expected" and labels is None:
         labels = label_table.example(vocab_size, languages)
-    given = dict(
+    arguments = dict(
         vocab_size=vocab_size,
         padded_vocab_size=padded_vocab_size,
         max_predictions=options.max_predictions(config.data),
@@ -62,7 +62,7 @@ def build_objective(
         languages=languages,
         max_length=config.data.sequence_length,
     )
-    return _build("objective", config.objective, model=model, **given)
+    return _build("objective", config.objective, model=model, **arguments)
 
 
 def build_labelling(settings: TransferOptions, labels: Sequence[str], tags: bool) -> Labelling:
@@ -120,8 +120,8 @@ def tuned_objective(
     )
 
 
-def _build(kind: str, section: Options, **given: Any) -> Any:
+def _build(kind: str, section: Options, **arguments: Any) -> Any:
     """`registry.build` with the values of `given` that are fields of the class."""
     fields = {field.name for field in dataclasses.fields(registry.lookup(kind, section.name))}
-    taken = {name: value for name, value in given.items() if name in fields}
+    taken = {name: value for name, value in arguments.items() if name in fields}
     return registry.build(kind, section, **taken)

@@ -60,21 +60,21 @@ def optimizer(config: PretrainRun) -> Optimizer:
     Without decay, parameters that the loss does not reach (the head) stay as they are. Frozen
     groups stay frozen; the rates of the other groups keep their ratios to the rate of all.
     """
-    whole = optim.from_config(config.optimizer, config.data.sequence_length)
+    pretraining = optim.from_config(config.optimizer, config.data.sequence_length)
     rate = config.finish.learning_rate
     groups = {}
-    for name, group in whole.groups.items():
-        own = whole.for_group(name).learning_rate
+    for name, group in pretraining.groups.items():
+        group_rate = pretraining.for_group(name).learning_rate
         groups[name] = dataclasses.replace(
             group,
-            learning_rate=rate * own / whole.learning_rate,
+            learning_rate=rate * group_rate / pretraining.learning_rate,
             weight_decay=0.0,
             warmup_steps=None,
             schedule=None,
             final_share=None,
         )
     return dataclasses.replace(
-        whole,
+        pretraining,
         learning_rate=rate,
         warmup_steps=config.finish.warmup_steps,
         schedule="linear",

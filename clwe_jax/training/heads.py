@@ -133,7 +133,7 @@ def fit(
     losses = []
     seconds = 0.0
     rows = 0
-    known = set()
+    compiled = set()
     number = 0
     with terminal.task("epochs", recipe.epochs) as advance:
         for epoch in range(recipe.epochs):
@@ -155,10 +155,10 @@ def fit(
                 number += 1
             # Fetched once an epoch: in every step the host would wait for the device.
             value, weight = np.sum([np.asarray(x) for x in sums], axis=0)
-            if shapes <= known:  # nothing was compiled
+            if shapes <= compiled:  # nothing was compiled
                 seconds += time.perf_counter() - clock
                 rows += len(sources) * steps_per_epoch * recipe.batch_size
-            known |= shapes
+            compiled |= shapes
             losses.append(value / np.maximum(weight, 1e-9))
             history.append(np.asarray(measure(params), np.float64))
             gain = active & (history[-1] > highest)
@@ -264,13 +264,13 @@ def step(labeller: Labeller, recipe: Recipe, steps: int) -> Callable[..., tuple[
         return params, opt_state, jnp.stack([sums.value, sums.weight])
 
     def members(params, opt_state, table, batch, keys, rates, number):
-        given = params, opt_state, batch, keys, rates
+        arguments = params, opt_state, batch, keys, rates
         each = lambda p, o, b, k, r: one(p, o, table, b, k, r, number)
         # On CPU products with an axis of members are slower than one product after the other.
         if jax.default_backend() == "cpu":
-            params, opt_state, sums = jax.lax.map(lambda x: each(*x), given)
+            params, opt_state, sums = jax.lax.map(lambda x: each(*x), arguments)
         else:
-            params, opt_state, sums = jax.vmap(each)(*given)
+            params, opt_state, sums = jax.vmap(each)(*arguments)
         return params, opt_state, sums.T
 
     # The parameters are not donated, because `best` may be the same arrays.

@@ -100,20 +100,20 @@ class Initial:
             "parameters": count,
         }
         if common:
-            record["common"] = {axis: len(here) for axis, (here, _) in common.items()}
+            record["common"] = {axis: len(our_rows) for axis, (our_rows, _) in common.items()}
         return params, record
 
 
 def from_config(
-    given: InitOptions, names: tables.Names | None = None, start: tables.TokenVectors | None = None
+    init: InitOptions, names: tables.Names | None = None, start: tables.TokenVectors | None = None
 ) -> Initial | None:
     """The sources that `config.init` names; None where it names none. Nothing is read yet.
 
     Args:
       start: the vectors that the options from `embeddings` on describe.
     """
-    if given.parameters:
-        return Initial(given.parameters, given.parts, names or {}, start)
+    if init.parameters:
+        return Initial(init.parameters, init.parts, names or {}, start)
     return None if start is None else Initial(start=start)
 
 
@@ -176,7 +176,7 @@ def _run_arrays(
         fitted = {}
         for path in partly:
             sizes = zip(axes[path], shapes[path], ours[path].shape)
-            fitted[path] = tuple(own if axis in common else size for axis, size, own in sizes)
+            fitted[path] = tuple(new if axis in common else old for axis, old, new in sizes)
         # Arrays with other rows are restored whole, as our sharding may not divide their size.
         target = traverse_util.unflatten_dict(
             {
@@ -212,10 +212,10 @@ def _wanted_paths(
     """The paths that `parts` match; model and source must have them with the same shapes."""
     flat = paths.flat(params)
     ours = {path: tuple(array.shape) for path, array in flat.items() if path not in kept}
-    known = sorted(ours.keys() | shapes.keys())
+    all_paths = sorted(ours.keys() | shapes.keys())
     wanted: set[str] = set()
     for pattern in (parts or ".*").split(","):
-        wanted.update(paths.match_paths(pattern.strip(), known, where="config.init.parts"))
+        wanted.update(paths.match_paths(pattern.strip(), all_paths, where="config.init.parts"))
     lines = []
     for path in sorted(wanted):
         if path not in shapes:

@@ -28,8 +28,8 @@ def map_paths(change: Callable[..., Any], params: Any, *others: Any) -> Any:
     )
 
 
-def match_paths(pattern: str, known: Iterable[str], where: str) -> list[str]:
-    """The paths of `known` that a regular expression matches completely.
+def match_paths(pattern: str, names: Iterable[str], where: str) -> list[str]:
+    """The paths of `names` that a regular expression matches completely.
 
     Args:
       where: name of the option with the pattern, for messages.
@@ -37,20 +37,20 @@ def match_paths(pattern: str, known: Iterable[str], where: str) -> list[str]:
     Raises:
       ValueError: the pattern is not a regular expression, or matches no path.
     """
-    known = list(known)
+    names = list(names)
     try:
-        matches = [path for path in known if re.fullmatch(pattern, path)]
+        matches = [path for path in names if re.fullmatch(pattern, path)]
     except re.error as error:
         raise ValueError(f"{where}={pattern!r} is not a regular expression: {error}") from None
     if not matches:
-        raise ValueError(f"{where}={pattern!r} matches no parameter. {near(pattern, known)}")
+        raise ValueError(f"{where}={pattern!r} matches no parameter. {near(pattern, names)}")
     return matches
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def near(name: str, names: Iterable[str]) -> str:
     """'Near: a, b.', the paths most similar to `name`: the end of an error message."""
-    known = list(known)
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or known[:3]
+    names = list(names)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.3) or names[:3]
     return f"Near: {', '.join(close)}."
 
 

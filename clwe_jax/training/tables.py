@@ -31,7 +31,7 @@ class TokenVectors:
 
     Attributes:
       values: float32 [V, width], rows of unit length; V is the tables' number of rows.
-      known: bool [V]; the rows of other tokens keep the initialiser's draw.
+      has_vector: bool [V]; the rows of other tokens keep the initialiser's draw.
       tables: 'both', 'input' (the table that reads tokens) or 'output' (the one that scores them;
         all senses of a word start from its vector).
       scale: length of a row, in units of the mean length of the initialiser's rows.
@@ -39,7 +39,7 @@ class TokenVectors:
     """
 
     values: np.ndarray
-    known: np.ndarray
+    has_vector: np.ndarray
     tables: str = "both"
     scale: float = 1.0
     record: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -62,21 +62,21 @@ class TokenVectors:
             shape = [1] * (old.ndim - 1)
             shape[axes[path].index(TOKENS)] = -1
             values = self.values.reshape(*shape, old.shape[-1])
-            known = self.known.reshape(*shape, 1)
+            has_vector = self.has_vector.reshape(*shape, 1)
 
-            def mix_rows(old: jax.Array, values: Any, known: Any) -> jax.Array:
+            def mix_rows(old: jax.Array, values: Any, has_vector: Any) -> jax.Array:
                 # Rows without a vector keep their draw, so that both kinds have the same length.
                 length = jnp.linalg.norm(old, axis=-1).mean() * self.scale
-                return jnp.where(known, values * length, old).astype(old.dtype)
+                return jnp.where(has_vector, values * length, old).astype(old.dtype)
 
-            return jax.jit(mix_rows, out_shardings=old.sharding)(old, values, known)
+            return jax.jit(mix_rows, out_shardings=old.sharding)(old, values, has_vector)
 
         params = paths.map_paths(one, params)
-        rows = int(self.known.sum())
+        rows = int(self.has_vector.sum())
         logging.info(
             "%s of %s rows of %s start from word vectors",
             f"{rows:,}",
-            f"{len(self.known):,}",
+            f"{len(self.has_vector):,}",
             " and ".join(chosen),
         )
         return params, {**self.record, "tables": " and ".join(chosen), "rows": rows}
@@ -91,10 +91,10 @@ def tables(axes: Axes, which: str = "both") -> list[str]:
     Raises:
       ValueError: the model has no such table; the message says why.
     """
-    both = [path for path, names in axes.items() if TOKENS in names and names[-1] == WIDTH]
-    inputs = [path for path in both if path.split("/")[-1] == _INPUT]
-    outputs = [path for path in both if path not in inputs]
-    chosen = {"both": both, "input": inputs, "output": outputs}[which]
+    all_tables = [path for path, names in axes.items() if TOKENS in names and names[-1] == WIDTH]
+    inputs = [path for path in all_tables if path.split("/")[-1] == _INPUT]
+    outputs = [path for path in all_tables if path not in inputs]
+    chosen = {"both": all_tables, "input": inputs, "output": outputs}[which]
     # The vectors of a tied table start the output, too, which 'input' excludes.
     if not chosen or (which == "input" and not outputs):
         why = "scores tokens with the table that reads them" if inputs else "reads characters"
@@ -131,7 +131,7 @@ def common(source: str, theirs: Names, names: Names) -> Common:
     for axis, ours in names.items():
         if list(ours) != list(theirs[axis]):
             places = {name: place for place, name in enumerate(theirs[axis])}
-            pairs = [(here, places[name]) for here, name in enumerate(ours) if name in places]
+            pairs = [(row, places[name]) for row, name in enumerate(ours) if name in places]
             shared[axis] = tuple(np.array(pairs, np.int32).reshape(-1, 2).T)
             logging.info(
                 "%s has %s of this run's %s entries of the axis %r",
@@ -153,11 +153,11 @@ def with_rows(
       theirs: the other run's, of the same shape except along these axes.
       axes: their logical axes.
     """
-    whole = [np.arange(size) for size in old.shape]
-    here = [common.get(axis, (places,) * 2)[0] for axis, places in zip(axes, whole)]
-    there = [common.get(axis, (places,) * 2)[1] for axis, places in zip(axes, whole)]
+    all_rows = [np.arange(size) for size in old.shape]
+    our_rows = [common.get(axis, (places,) * 2)[0] for axis, places in zip(axes, all_rows)]
+    their_rows = [common.get(axis, (places,) * 2)[1] for axis, places in zip(axes, all_rows)]
 
     def copy_common(old: jax.Array, theirs: jax.Array) -> jax.Array:
-        return old.at[jnp.ix_(*here)].set(theirs[jnp.ix_(*there)].astype(old.dtype))
+        return old.at[jnp.ix_(*our_rows)].set(theirs[jnp.ix_(*their_rows)].astype(old.dtype))
 
     return jax.jit(copy_common, out_shardings=old.sharding)(old, theirs)

@@ -123,11 +123,11 @@ def read(config: TransferRun) -> LabelledData:
     labels = _labels(task, train)
     skipped = collections.Counter(skipped)
     for name, rows in (("development", dev), ("test", tests)):
-        for language, some in rows.items():
-            _check_labels(task, labels, some, f"{name} set ({language})", skipped)
-    known = set(labels)
+        for language, language_rows in rows.items():
+            _check_labels(task, labels, language_rows, f"{name} set ({language})", skipped)
+    label_set = set(labels)
     clean = {
-        language: [row for row in rows if known.issuperset(_labels_of(task, row))]
+        language: [row for row in rows if label_set.issuperset(_labels_of(task, row))]
         for language, rows in dev.items()
     }
     if not any(clean.values()):
@@ -159,8 +159,8 @@ def _embedded_rows(config: TransferRun, task: Task):
         skipped.update(examples.skipped)
         return examples.rows
 
-    whole = settings.embedded_rows
-    train = {x: rows(x, "train", _count(limits[x], whole)) for x in learned}
+    full_count = settings.embedded_rows
+    train = {x: rows(x, "train", _count(limits[x], full_count)) for x in learned}
     dev = {x: rows(x, "dev", settings.embedded_tests) for x in learned}
     tests = {x: rows(x, "test", settings.embedded_tests) for x in options.languages(config)}
     return train, dev, tests, skipped, {"embedded": [settings.rows, seed]}
@@ -193,12 +193,12 @@ def _rows_of_files(config: TransferRun, task: Task):
         }
     else:
         dev = {}
-        for language, some in train.items():
-            dev[language], train[language] = _split(task, some, config.seed)
+        for language, language_rows in train.items():
+            dev[language], train[language] = _split(task, language_rows, config.seed)
             logging.info(
                 "config.transfer.dev is empty: %d of %d training rows (%s) are development rows",
                 len(dev[language]),
-                len(some),
+                len(language_rows),
                 language,
             )
     wanted = options.languages(config)
@@ -219,7 +219,7 @@ def _rows_of_files(config: TransferRun, task: Task):
             logging.warning("%s has no test file of %r", settings.tests, language)
     tests = {x: rows(x, paths[x], "test") for x in chosen}
     if settings.test_rows:
-        tests = {x: some[: settings.test_rows] for x, some in tests.items()}
+        tests = {x: language_rows[: settings.test_rows] for x, language_rows in tests.items()}
     return train, dev, tests, skipped, files
 
 

@@ -103,10 +103,10 @@ def _learned_pieces(config: TransferRun, workdir: str, data: LabelledData) -> Op
 def joint_config(config: TransferRun) -> StaticRun:
     """The config of the joint-align vectors."""
     base = options.parse(presets.start_from("joint_align", config.scale))
-    known = values_of(base.data)
+    names = values_of(base.data)
     values = {
         "seed": config.seed,
-        "data": {name: x for name, x in values_of(config.data).items() if name in known},
+        "data": {name: x for name, x in values_of(config.data).items() if name in names},
         "static": {"write_text": False, "induced_words": 0},
         "embeddings": values_of(config.transfer.joint),
     }

@@ -103,12 +103,12 @@ def table_of(
     reader: FeatureReader | PieceTable, data: LabelledData, rows: Rows, language: str
 ) -> FeatureTable:
     """The features of rows in a language."""
-    given = data.inputs(rows)
+    texts = data.inputs(rows)
     if data.spans:
-        return span_table(reader, given, language)
+        return span_table(reader, texts, language)
     if data.tags:
-        return reader.of_sentences(given, language)
-    return reader.of_texts(given, language)
+        return reader.of_sentences(texts, language)
+    return reader.of_texts(texts, language)
 
 
 def _means(workdir: str, tables: Mapping[tuple[str, str], FeatureTable]) -> dict[str, np.ndarray]:
@@ -233,7 +233,7 @@ class FrozenTransfer:
             for table, _ in dev:
                 for mine, labels in zip(predicted, bare.label_table(table, params)):
                     mine += labels
-            gold = list(itertools.chain.from_iterable(some for _, some in dev))
+            gold = list(itertools.chain.from_iterable(row_labels for _, row_labels in dev))
             return np.array([data.task.score(gold, mine)[data.task.metric] for mine in predicted])
 
         logging.info(
@@ -339,9 +339,9 @@ def _values_of(path: str) -> str:
     return path.removesuffix(".npz") + ".npy"
 
 
-def _save_heads(made: tuple[Any, Mapping[str, Any]], path: str) -> None:
-    heads.save(made[0], path)
-    atomic.write_json(_facts_of(path), made[1])
+def _save_heads(fitted: tuple[Any, Mapping[str, Any]], path: str) -> None:
+    heads.save(fitted[0], path)
+    atomic.write_json(_facts_of(path), fitted[1])
 
 
 def _load_heads(path: str) -> tuple[Any, dict[str, Any]]:

@@ -80,9 +80,9 @@ class Transfer(Job):
         return self.config.transfer.mode == "tune"
 
     def stages(self) -> list[Stage]:
-        given = (self.config, self.workdir)
-        opened = functools.partial(transfer_encoder.open_encoder, *given)
-        features = functools.partial(transfer_frozen.features, *given)
+        arguments = (self.config, self.workdir)
+        opened = functools.partial(transfer_encoder.open_encoder, *arguments)
+        features = functools.partial(transfer_frozen.features, *arguments)
         read = (_ROWS, _ENCODER)
         return [
             Stage(_ROWS, self._read, about=self._about_rows),
@@ -135,8 +135,8 @@ class Transfer(Job):
         rows = transfer_data.read(self.config)
         data = translate.translate_rows(self.config, self.workdir, rows)
         for name, sets in (("train", data.train), ("test", data.tests)):
-            for language, some in sets.items():
-                logging.info("%s %s: %s rows", name, language, f"{len(some):,}")
+            for language, rows_of in sets.items():
+                logging.info("%s %s: %s rows", name, language, f"{len(rows_of):,}")
         return data
 
     def _train(

@@ -147,10 +147,10 @@ class TunedLabellers:
         """Triples of a seed's place, a row and its best labels."""
         triples = []
         program = _tuned_program(self.objective)
-        made = list(piece_rows.batches(rows, self.tokenizer, _ROWS, self.length))
-        with terminal.task("batches", len(made) * len(self.variables)) as advance:
+        batches = list(piece_rows.batches(rows, self.tokenizer, _ROWS, self.length))
+        with terminal.task("batches", len(batches) * len(self.variables)) as advance:
             for member, variables in enumerate(self.variables):
-                for places, batch in made:
+                for places, batch in batches:
                     best = np.asarray(program(variables, batch))
                     triples += [(member, place, best[line]) for line, place in enumerate(places)]
                     advance(1)

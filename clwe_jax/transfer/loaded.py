@@ -71,8 +71,8 @@ class TrainedLabeller:
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages that the encoder knows; labels were learned in a part of them."""
-        known = self.tokenizer.languages if self.encoder is None else self.encoder.languages
-        return tuple(dict.fromkeys([*known, *self.glossaries]))
+        encoded = self.tokenizer.languages if self.encoder is None else self.encoder.languages
+        return tuple(dict.fromkeys([*encoded, *self.glossaries]))
 
     def segmenter(self, lang: str) -> Segmenter:
         """Cuts text of a language into words as the encoder does."""
@@ -89,18 +89,18 @@ class TrainedLabeller:
             check_texts(texts)
         words = [self._words(text, lang) if isinstance(text, str) else list(text) for text in texts]
         # Encoders take no sentence without words.
-        full = [place for place, some in enumerate(words) if some]
+        full = [place for place, sentence in enumerate(words) if sentence]
         tagged: list[list[tuple[str, str]]] = [[] for _ in words]
         if full:
-            given = [words[i] for i in full]
+            sentences = [words[i] for i in full]
             spoken = lang
             if self.config.transfer.lower_case:
-                given = [[word.lower() for word in some] for some in given]
+                sentences = [[word.lower() for word in sentence] for sentence in sentences]
             if lang in self.glossaries:
                 glossary = self.glossaries[lang]
-                given = list(map(glossary.words, given))
+                sentences = list(map(glossary.words, sentences))
                 spoken = glossary.target
-            labels = self.predictor.label_sentences(given, spoken)[self.seed]
+            labels = self.predictor.label_sentences(sentences, spoken)[self.seed]
             for place, mine in zip(full, labels):
                 tagged[place] = list(zip(words[place], mine))
         return tagged
@@ -173,8 +173,8 @@ def reader(
     """
     encoder = encoders.text_encoder(model, settings.reduce, settings.pivot_probability)
     layers = "mix" if layers == "each" else layers
-    whole = settings.head.of_means and not tags
-    return FeatureReader(encoder, layers, settings.words, whole, folder)
+    of_means = settings.head.of_means and not tags
+    return FeatureReader(encoder, layers, settings.words, of_means, folder)
 
 
 def load(workdir: str) -> TrainedLabeller:
@@ -210,7 +210,7 @@ def load(workdir: str) -> TrainedLabeller:
             model = dataclasses.replace(model, projection=projection)
     make = _tuned_labeller if config.transfer.mode == "tune" else _load_frozen
     predictor, seed = make(config, workdir, described, model, tokenizer)
-    glossaries = {x: Glossary(**given) for x, given in described.get("translated", {}).items()}
+    glossaries = {x: Glossary(**entry) for x, entry in described.get("translated", {}).items()}
     return TrainedLabeller(
         config, labels, kind, described["texts"], predictor, seed, model, tokenizer, glossaries
     )

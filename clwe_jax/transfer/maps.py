@@ -66,7 +66,7 @@ def map_model(
             "--config.data.pairs=''"
         )
     target, *sources = languages
-    given = {
+    record = {
         **to_dict(settings),
         "pairs": config.training_pairs,
         "encoder": config.encoder,
@@ -81,16 +81,16 @@ def map_model(
 
     maps = CachedResult(
         os.path.join(workdir, projected.FILE),
-        given,
+        record,
         make,
-        lambda made, path: projected.save(path, made, "orthogonal"),
+        lambda fitted, path: projected.save(path, fitted, "orthogonal"),
         lambda path: projected.read(path)[0],
         stamps=_stamps(config, languages),
     ).result()["orthogonal"]
     objective = projected.Projected(
         model.objective, {model.tokenizer.language_id(x): matrices for x, matrices in maps.items()}
     )
-    return dataclasses.replace(model, projection=objective), {"align": given}
+    return dataclasses.replace(model, projection=objective), {"align": record}
 
 
 def _stamps(config: TransferRun, languages: Sequence[str]) -> dict[str, str]:
@@ -110,13 +110,13 @@ def _bitext(config: TransferRun, source: str, target: str) -> Bitext:
     Raises:
       FileNotFoundError: there are none.
     """
-    found, _ = parallel_files.find(config.training_pairs, (source, target), "data.pairs")
-    if not found:
+    bitexts, _ = parallel_files.find(config.training_pairs, (source, target), "data.pairs")
+    if not bitexts:
         raise FileNotFoundError(
             f"config.data.pairs={config.data.pairs} has no sentences of {source}-{target}, languages of the "
             "labelled rows: test fewer languages, or give them"
         )
-    return found[0]
+    return bitexts[0]
 
 
 def _links(config: TransferRun, source: str, target: str) -> str:
@@ -151,13 +151,13 @@ def cross_products(
     rows: Sequence[Linked],
     languages: tuple[str, str],
     aligner: WordAligner,
-    given: bool,
+    uses_gold_links: bool,
     pool: str,
 ) -> tuple[np.ndarray, int]:
     """The sums of x y' over the vectors x and y of linked words, by layer.
 
     Args:
-      aligner: links the words, unless `given`: then the sure links of the rows are taken.
+      aligner: links the words, unless `uses_gold_links`: then the sure links of the rows are taken.
       pool: a word's vector, of its pieces: 'first', 'mean' or 'max'.
 
     Returns:
@@ -173,7 +173,7 @@ def cross_products(
         xs = []
         ys = []
         for row, (left, right) in zip(part, sides):
-            if given:
+            if uses_gold_links:
                 links = np.array(sorted(row.sure), np.int64).reshape(-1, 2)
             else:
                 links = np.argwhere(aligner.link_words(left, right, layers))
@@ -208,10 +208,10 @@ def sentences(config: TransferRun, encoder: Encoder, source: str, target: str) -
             f"train.{source} and train.{target}: config.data.pairs={config.data.pairs} has {files.paths[0]}"
         )
     sides = dict(zip((files.source, files.target), files.paths))
-    given = AlignmentFiles(
+    gold_files = AlignmentFiles(
         source, target, _links(config, source, target), (sides[source], sides[target])
     )
-    return alignment_files.read(given, align.sentences)
+    return alignment_files.read(gold_files, align.sentences)
 
 
 def _cut(

@@ -39,7 +39,7 @@ def _zero_shot(run: RunFolder) -> verdict.Verdict | None:
         if task.metric in metrics
     }
     others = run.in_order(x for x in tested if x not in learned)
-    own = [
+    learned_figures = [
         f"{figures.percent(tested[x])} in {x}, whose labels were learned"
         for x in learned
         if x in tested
@@ -51,11 +51,11 @@ def _zero_shot(run: RunFolder) -> verdict.Verdict | None:
     )
     value = run.figures.get(f"zero_shot/{task.name}/mean_{task.metric}")
     if not others or value is None:
-        return verdict.Verdict(f"{task.title}, {named}: {', '.join(own)}.")
+        return verdict.Verdict(f"{task.title}, {named}: {', '.join(learned_figures)}.")
     listed = ", ".join(others) if len(others) <= 12 else f"{len(others)} languages"
     text = (
         f"{task.title}, {named}: {figures.percent(value)} in languages without labels ({listed})"
-        f"{''.join(f'; {x}' for x in own)}."
+        f"{''.join(f'; {x}' for x in learned_figures)}."
     )
     levels = [run.figures.get(f"{task.name}/{x}/majority") for x in others]
     if None in levels:
@@ -83,11 +83,11 @@ def _headlines(run: RunFolder) -> list[Headline]:
         f"zero_shot/{task.name}/mean_{task.metric}",
         f"{title}, mean of the languages without labels",
     )
-    own = [
+    of_learned = [
         Headline(f"{task.name}/{x}/{task.metric}", f"{title}, {x}, whose labels were learned")
         for x in learned
     ]
-    return [mean, *own]
+    return [mean, *of_learned]
 
 
 def _labelling_code(run: RunFolder) -> str:

@@ -58,12 +58,12 @@ def search(frozen: FrozenTransfer) -> list[Trial]:
     # The study is not kept: the seed and the kept figures lead a resumed search to the same trials.
     sampler = optuna.samplers.TPESampler(seed=config.seed, n_startup_trials=max(2, count // 3))
     study = optuna.create_study(direction="maximize", sampler=sampler)
-    own = {name: float(operator.attrgetter(name)(config)) for name in limits}
-    study.enqueue_trial({x: min(max(own[x], low), high) for x, (low, high) in limits.items()})
+    start = {name: float(operator.attrgetter(name)(config)) for name in limits}
+    study.enqueue_trial({x: min(max(start[x], low), high) for x, (low, high) in limits.items()})
     trials: list[Trial] = []
     for number in range(count):
         trial = study.ask(spaces)
-        values = own if not number else {name: float(trial.params[name]) for name in limits}
+        values = start if not number else {name: float(trial.params[name]) for name in limits}
         changed = options.with_values(config, {**values, "transfer.seeds": 1})
         one = dataclasses.replace(frozen, config=changed)
         figure = CachedResult(

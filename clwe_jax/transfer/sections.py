@@ -43,7 +43,7 @@ def sections(
     task = labelled.task
     scores = tested.scores[training.chosen]
     labels = {x: seeds[0] for x, seeds in tested.labels[training.chosen].items()}
-    some = (
+    parts = (
         _by_language(config, labelled, encoder, scores, training.chosen),
         _translation(labelled, config.transfer.translate),
         groups.section(labelled, scores, encoder.made_with["encoder"]),
@@ -54,7 +54,7 @@ def sections(
         _curves(config, task, training),
         search.section(task, training.trials),
     )
-    return [data.to_json(section) for section in some if section is not None]
+    return [data.to_json(section) for section in parts if section is not None]
 
 
 def _by_language(

@@ -51,15 +51,15 @@ def translate_rows(config: TransferRun, workdir: str, data: LabelledData) -> Lab
     for language in others:
         pair = (first, language) if train else (language, first)
         # Counts of the training language choose among translations; for the others there are none.
-        made = glossary.of_dictionary(dictionary, *pair, {} if train else counts)
+        lexicon = glossary.of_dictionary(dictionary, *pair, {} if train else counts)
         rows = data.train[first] if train else data.tests[language]
-        glossaries[language] = made
-        coverage[language] = made.coverage(_sentences(data, rows, made))
-        sets[language] = [_translate_row(row, made) for row in rows]
+        glossaries[language] = lexicon
+        coverage[language] = lexicon.coverage(_sentences(data, rows, lexicon))
+        sets[language] = [_translate_row(row, lexicon) for row in rows]
         logging.info(
             "%s: %d words with a translation %s %s; %.0f%% of the running words have one",
             language,
-            len(made.entries),
+            len(lexicon.entries),
             "from" if train else "into",
             first,
             100 * coverage[language],
@@ -80,13 +80,13 @@ def _counts(data: LabelledData, rows: Rows) -> collections.Counter[str]:
     return counts
 
 
-def _sentences(data: LabelledData, rows: Rows, made: Glossary) -> list[Any]:
+def _sentences(data: LabelledData, rows: Rows, lexicon: Glossary) -> list[Any]:
     if data.tags:
         return [row.words for row in rows]
-    return list(map(made.cut, itertools.chain.from_iterable(row.texts for row in rows)))
+    return list(map(lexicon.cut, itertools.chain.from_iterable(row.texts for row in rows)))
 
 
-def _translate_row(row: Any, made: Glossary) -> Any:
+def _translate_row(row: Any, lexicon: Glossary) -> Any:
     if isinstance(row, Tagged):
-        return row._replace(words=made.words(row.words))
-    return row._replace(texts=tuple(map(made.text, row.texts)))
+        return row._replace(words=lexicon.words(row.words))
+    return row._replace(texts=tuple(map(lexicon.text, row.texts)))

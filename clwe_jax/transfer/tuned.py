@@ -122,16 +122,16 @@ class TunedTransfer:
         columns: dict[str, list[Any]] = collections.defaultdict(list)
         gold: list[Any] = []
         for language, rows in self._data.train.items():
-            made = self._rows(rows, language)
+            pieces = self._rows(rows, language)
             labels = self._data.label_ids(rows)
-            for key, column in made.columns.items():
+            for key, column in pieces.columns.items():
                 columns[key] += column
-            cut.update(made.cut)
+            cut.update(pieces.cut)
             if self._data.tags:
-                counts = [len(x) for x in made.columns["words"]]
-                for (number, first), count in zip(made.places, counts):
-                    some = labels[number][first : first + count]
-                    gold.append(np.array(self._begun(some, first), np.int32))
+                counts = [len(x) for x in pieces.columns["words"]]
+                for (number, first), count in zip(pieces.places, counts):
+                    row_labels = labels[number][first : first + count]
+                    gold.append(np.array(self._begun(row_labels, first), np.int32))
             else:
                 gold += labels
         return {**columns, "gold": gold if self._data.tags else np.array(gold, np.int32)}, cut
@@ -146,11 +146,11 @@ class TunedTransfer:
         return row
 
     def _rows(self, rows: Rows, language: str) -> piece_rows.PieceRows:
-        given = self._data.inputs(rows)
+        texts = self._data.inputs(rows)
         tokenizer = self._model.tokenizer
         if self._data.tags:
-            return piece_rows.of_sentences(tokenizer, given, language, self._length)
-        return piece_rows.of_texts(tokenizer, given, language, self._length, self._types)
+            return piece_rows.of_sentences(tokenizer, texts, language, self._length)
+        return piece_rows.of_texts(tokenizer, texts, language, self._length, self._types)
 
     def test(self) -> tuple[dict[str, Predicted], dict[str, int]]:
         """The labels of the test rows by all seeds; reason -> number of rows that lost their end."""
@@ -179,10 +179,10 @@ class TunedTransfer:
 
     def _predict(self, predictor: TunedLabellers, rows: Rows, language: str) -> list[Labels]:
         """For each seed the labels of rows of a language."""
-        given = self._data.inputs(rows)
+        texts = self._data.inputs(rows)
         if self._data.tags:
-            return predictor.label_sentences(given, language)
-        return predictor.label_texts(given, language)
+            return predictor.label_sentences(texts, language)
+        return predictor.label_texts(texts, language)
 
     def development(self, variables: Variables) -> float:
         """The development figure of variables."""

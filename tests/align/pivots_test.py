@@ -16,8 +16,8 @@ def test_symmetric_distances_are_the_mean_of_both_directions():
     found = pivots.symmetric_distances(source, target)
     for i in range(3):
         for j in range(5):
-            there = ((source.mapped[i] - target.own[j]) ** 2).mean()
-            back = ((target.mapped[j] - source.own[i]) ** 2).mean()
+            there = ((source.mapped[i] - target.unmapped[j]) ** 2).mean()
+            back = ((target.mapped[j] - source.unmapped[i]) ** 2).mean()
             assert found[i, j] == pytest.approx((there + back) / 2)
 
 
@@ -42,9 +42,9 @@ def sentences(r, count):
 def nearest(source, target, word, side):
     """The distance of a word of a side to the nearest word of the other sentence, by its definition."""
     gaps = []
-    for other in range(len((target if side == 0 else source).own)):
+    for other in range(len((target if side == 0 else source).unmapped)):
         i, j = (word, other) if side == 0 else (other, word)
-        there, back = source.mapped[i] - target.own[j], target.mapped[j] - source.own[i]
+        there, back = source.mapped[i] - target.unmapped[j], target.mapped[j] - source.unmapped[i]
         gaps.append(((there**2).mean() + (back**2).mean()) / 2)
     return min(gaps)
 
@@ -57,7 +57,7 @@ def test_the_nearest_words_of_other_sentences_equal_their_definition():
         ):
             rest = [k for k in range(6) if k != here]
             for side, found in ((0, x), (1, y)):
-                assert len(found) == len((source, target)[side][here].own)
+                assert len(found) == len((source, target)[side][here].unmapped)
                 for word, mean in enumerate(found):
                     each = [
                         nearest(source[here], target[k], word, 0)

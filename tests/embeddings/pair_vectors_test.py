@@ -42,7 +42,7 @@ def _dense(text, language, ngrams):
     spelled = ngrams.features(words)
     spelled = spelled[:, np.unique(spelled.indices)].toarray()
     of_words = np.concatenate([np.eye(len(words)), spelled], 1)
-    cut = [some.split() for some in text.given.sentences[language]]
+    cut = [some.split() for some in text.parallel.sentences[language]]
     idf = {w: np.log(len(cut) / sum(w in some for some in cut)) for w in words}
     rows = np.stack([sum(idf[w] * of_words[words.index(w)] for w in some) for some in cut])
     word_part, spelled = rows[:, : len(words)], rows[:, len(words) :]
@@ -93,7 +93,7 @@ def test_a_language_that_shares_nothing_is_left_out_and_few_sentences_are_taken_
     text = _given(30, pairs=[("en", "xx")])
     fitted = pair_vectors.fit(Ngrams.of(text.corpus.words), text, "en", _start())
     assert set(fitted) == {"en", "xx"}
-    text_words = {w for row in range(0, 30, 3) for w in text.given.sentences["xx"][row].split()}
+    text_words = {w for row in range(0, 30, 3) for w in text.parallel.sentences["xx"][row].split()}
     assert set(fitted["xx"].words) == text_words
     numbered = pair_vectors._number_sentences(text, "en")
     assert numbered["en"][0].tolist() == list(range(0, 30, 3))

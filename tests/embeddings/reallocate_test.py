@@ -49,7 +49,7 @@ def test_two_languages_are_split_as_the_paper_says(gamma, seed):
     found = reallocate(counts, gamma)
     wanted = by_the_paper(counts, gamma)
     assert set(found.shared) == wanted["shared"]
-    assert {x: set(words) for x, words in found.own.items()} == {x: wanted[x] for x in "ab"}
+    assert {x: set(words) for x, words in found.own_words.items()} == {x: wanted[x] for x in "ab"}
     # Equivalently, gamma bounds the share r / (1 + r).
     totals = {x: sum(counts[x].values()) for x in "ab"}
     for word in found.shared:
@@ -72,8 +72,8 @@ def test_a_word_at_exactly_gamma_is_shared(gamma, edge):
     for factor in (1, 7, 100):
         assert "w" in split(high * factor, low * factor).shared
         assert "w" in split(low * factor, high * factor).shared
-        assert "w" in split(high * factor + 1, low * factor).own["a"]
-        assert "w" in split(low * factor, high * factor + 1).own["b"]
+        assert "w" in split(high * factor + 1, low * factor).own_words["a"]
+        assert "w" in split(low * factor, high * factor + 1).own_words["b"]
 
 
 def test_the_size_of_the_corpora_is_taken_out():
@@ -87,7 +87,7 @@ def test_the_size_of_the_corpora_is_taken_out():
 def test_any_number_of_languages(languages, gamma):
     counts = random_counts(languages)
     found = reallocate(counts, gamma)
-    sets = [set(found.shared), *(set(words) for words in found.own.values())]
+    sets = [set(found.shared), *(set(words) for words in found.own_words.values())]
     everything = set().union(*(set(counter) for counter in counts.values()))
     assert sum(map(len, sets)) == len(everything) and set().union(*sets) == everything
     totals = {x: sum(counts[x].values()) for x in languages}
@@ -106,7 +106,7 @@ def test_the_order_of_the_languages_does_not_matter():
     counts = random_counts("abc")
     turned = {x: counts[x] for x in "cab"}
     one, two = reallocate(counts, 0.8), reallocate(turned, 0.8)
-    assert one.own == two.own and one.shared == two.shared
+    assert one.own_words == two.own_words and one.shared == two.shared
     assert {w: set(x) for w, x in one.sharers.items()} == {
         w: set(x) for w, x in two.sharers.items()
     }
@@ -125,15 +125,15 @@ def test_words_come_by_frequency_and_only_those_asked_for():
     counts = random_counts()
     words = [f"w{i}" for i in range(100)] + ["nowhere"]
     found = reallocate(counts, 0.8, words=words)
-    kept = [*found.shared, *found.own["a"], *found.own["b"]]
+    kept = [*found.shared, *found.own_words["a"], *found.own_words["b"]]
     assert set(kept) <= set(words) - {"nowhere"} and "only-a" not in kept
     # The split of a word does not depend on which others are asked for.
     assert set(found.shared) == set(reallocate(counts, 0.8).shared) & set(words)
     totals = {x: sum(counts[x].values()) for x in "ab"}
-    for listed in (found.shared, found.own["a"], found.own["b"]):
+    for listed in (found.shared, found.own_words["a"], found.own_words["b"]):
         rates = [sum(counts[x].get(w, 0) / totals[x] for x in "ab") for w in listed]
         assert rates == sorted(rates, reverse=True)
-    assert found.vocabulary("a") == found.own["a"] + found.shared
+    assert found.vocabulary("a") == found.own_words["a"] + found.shared
 
 
 def test_examples_are_words_with_letters():
@@ -215,7 +215,7 @@ def test_neighbours_separate_false_friends_from_words_of_similar_use():
     shared = set(found.shared)
     assert len(friends & shared) <= 0.1 * len(friends)
     assert len(shared) >= 0.9 * (400 - len(friends))
-    assert friends - shared <= set(found.own["a"])  # where they are more frequent
+    assert friends - shared <= set(found.own_words["a"])  # where they are more frequent
     assert len(friends & set(reallocate(counts, 0.9).shared)) == len(friends)
 
 
@@ -231,7 +231,7 @@ def test_neighbours_of_three_languages_and_of_rare_words():
     three = [word for word, languages in found.sharers.items() if set(languages) == set("abc")]
     two = [word for word, languages in found.sharers.items() if set(languages) == set("ac")]
     assert len(three) > 0.85 * 360 and len(friends & set(two)) > 0.8 * len(friends)
-    kept = [*found.shared, *(word for words in found.own.values() for word in words)]
+    kept = [*found.shared, *(word for words in found.own_words.values() for word in words)]
     assert len(kept) == len(set(kept)) == 401
 
 
@@ -240,7 +240,7 @@ def test_spaces_without_common_words_share_nothing():
     two = Vectors(["c", "d", "x"], np.eye(3, dtype=np.float32))
     counts = {"a": {"a": 1, "b": 1, "x": 2}, "b": {"c": 1, "d": 1, "x": 1}}
     found = reallocate(counts, rule="neighbours", vectors={"a": one, "b": two})
-    assert not found.shared and found.own == {"a": ["x", "a", "b"], "b": ["c", "d"]}
+    assert not found.shared and found.own_words == {"a": ["x", "a", "b"], "b": ["c", "d"]}
 
 
 def test_bad_arguments_are_named():

@@ -80,17 +80,17 @@ def test_a_folder_without_entries_answers_as_before_and_measurements_do_not_read
 
 def test_pairs_of_two_languages_and_of_languages_that_are_added():
     model = model_of(PAIRS)
-    assert model.entries.known.pairs_between("uk", "en").tolist() == [[0, 3], [1, 0], [1, 3]]
-    assert model.entries.known.pairs_between("en", "fa").tolist() == []
+    assert model.entries.accepted.pairs_between("uk", "en").tolist() == [[0, 3], [1, 0], [1, 3]]
+    assert model.entries.accepted.pairs_between("en", "fa").tolist() == []
     first = model_of({("en", "uk"): PAIRS["en", "uk"]}, ("en", "uk"))
     grown = dict(model.raw)
     grown["en"] = Vectors([*ENGLISH, "new"], np.float32([*ROWS, [1, 1, 1]]))
     more = Dictionary.from_pairs({("en", "fa"): [("new", "ab")], ("en", "uk"): [("water", "вода")]})
     both = first.entries.with_dictionary(more, grown)
-    assert both.known.of("new", "en", "fa") == ["ab"]
-    assert both.known.of("вода", "uk", "en") == ["water", "river"]
-    assert len(both.known.pairs) == 4
-    assert first.entries.with_dictionary(None, grown).known.of("ріка", "uk", "en") == ["river"]
+    assert both.accepted.of("new", "en", "fa") == ["ab"]
+    assert both.accepted.of("вода", "uk", "en") == ["water", "river"]
+    assert len(both.accepted.pairs) == 4
+    assert first.entries.with_dictionary(None, grown).accepted.of("ріка", "uk", "en") == ["river"]
 
 
 def test_induced_pairs_are_the_best_entries_and_other_words_are_as_before():

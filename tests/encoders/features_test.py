@@ -149,7 +149,7 @@ def test_a_width_between_two_is_used_where_it_fills_batches():
 def test_texts_have_their_own_vectors_once_computed(setting):
     encoder, _ = setting
     pairs = [("the bank", "a river"), ("a river", "the bank")]
-    found = FeatureReader(encoder, "last", whole=True).of_texts(pairs, "de")
+    found = FeatureReader(encoder, "last", one_vector=True).of_texts(pairs, "de")
     assert len(found.values) == 3 and [x[0] for x in found.rows[0]] == [
         x[0] for x in found.rows[1][::-1]
     ]

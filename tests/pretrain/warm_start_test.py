@@ -94,7 +94,7 @@ def test_vector_files(folder, world, written, style, center, tmp_path, monkeypat
     config = config_of(folder, source, center=center, scale=3.0)
     start = warm_start.token_vectors(config, str(tmp_path / "run"), world)
     assert start.scale == 3.0 and start.values.shape == (128, 8)
-    assert start.record["words"] == {"de": 2, "en": 2} and start.known.sum() == 4
+    assert start.record["words"] == {"de": 2, "en": 2} and start.has_vector.sum() == 4
     space = {}
     for language, vectors in given.items():
         values = vectors.vectors - center * vectors.vectors.mean(0)
@@ -112,7 +112,7 @@ def test_a_dictionary_needs_no_training(folder, world, tmp_path):
     start = warm_start.token_vectors(config_of(folder, "dictionary"), str(tmp_path), world)
     cosines = [row(start, world, f"de{x}") @ row(start, world, f"en{x}") for x in NAMES]
     np.testing.assert_allclose(cosines[:-2], 1, atol=0.05)  # nearly: means are taken away
-    assert not start.known[world.tokenizer.vocabulary.id("de" + NAMES[-1])]  # a test word
+    assert not start.has_vector[world.tokenizer.vocabulary.id("de" + NAMES[-1])]  # a test word
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,7 @@ def test_an_interrupted_command_adds_its_time(tmp_path, command):
     assert len(found["commands"]) == 1
     # A new run in the same folder starts from zero; a later evaluation does not.
     command("--config=configs/mbert.py", "--config.job=evaluate")
-    again = record.Recorder(str(tmp_path), {}, again=True)
+    again = record.Recorder(str(tmp_path), {}, is_rerun=True)
     again.write({"a": 2.0})
     found = record.read(str(tmp_path))
     assert found["starts"] == 3 and len(found["commands"]) == 2 and found["figures"] == {"a": 2.0}

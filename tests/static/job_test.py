@@ -112,8 +112,8 @@ def test_a_run_leaves_everything(whole):
     assert len(induced.pairs("de", "en"))
     assert os.path.exists(os.path.join(whole, "entries.npy"))
     known = model.loaded.raw["de"].own_keys
-    row, other = model.loaded.entries.known.pairs_between("de", "en")[0]
-    entries = model.loaded.entries.known.of(known[row], "de", "en")
+    row, other = model.loaded.entries.accepted.pairs_between("de", "en")[0]
+    entries = model.loaded.entries.accepted.of(known[row], "de", "en")
     assert model.loaded.raw["en"].own_keys[other] in entries
     first = model.translate(known[row], "de", "en", k=len(entries))
     assert {found.word for found in first} == set(entries)

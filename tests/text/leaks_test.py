@@ -34,7 +34,7 @@ def folders(tmp_path):
 def test_copies_and_near_copies_are_named(folders):
     text, tests = folders
     found = leaks.find([text], [tests])
-    assert [(x.test, x.text[1], x.share == 1) for x in found.found] == [
+    assert [(x.test, x.text[1], x.share == 1) for x in found.leaks] == [
         ((f"{tests}/set.de", 1), 1, True),
         ((f"{tests}/set.en", 1), 2, False),
         ((f"{tests}/set.zh", 1), 4, False),
@@ -47,7 +47,7 @@ def test_copies_and_near_copies_are_named(folders):
 
 def test_a_file_of_tests_is_no_text(folders):
     text, tests = folders
-    assert not leaks.find([tests], [tests]).found
+    assert not leaks.find([tests], [tests]).leaks
     assert leaks.find([text, tests], [tests]).lines == 6
     assert leaks.find([text], [tests], limit=1).lines == 2
 
@@ -80,7 +80,7 @@ def test_treebanks_are_read_by_their_sentences(folders, tmp_path):
     text, _ = folders
     line = "# text = The weather is fine today.\n1\tThe\tthe\tDET\n"
     (tmp_path / "en.conllu").write_text(line, encoding="utf-8")
-    [found] = leaks.find([text], [f"{tmp_path}/en.conllu"]).found
+    [found] = leaks.find([text], [f"{tmp_path}/en.conllu"]).leaks
     assert found.test[1] == 1 and found.text[1] == 1
 
 

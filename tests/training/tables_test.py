@@ -50,7 +50,7 @@ def check(old, new, start, changed, axis):
             np.testing.assert_array_equal(new[path], before, err_msg=path)
             continue
         length = np.linalg.norm(before, axis=-1).mean() * start.scale
-        for token, known in enumerate(start.known):
+        for token, known in enumerate(start.has_vector):
             found, was = (np.take(x, token, axis[path]) for x in (new[path], before))
             wanted = np.broadcast_to(start.values[token] * length, was.shape) if known else was
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7, err_msg=path)
@@ -68,7 +68,7 @@ def test_the_tables_of_a_model_with_senses(which, changed):
     """All senses of a word start from the word's vector."""
     old, new, start, record = begun(WORDS["sense_mlm"](), tables=which, scale=2.0)
     check(old, new, start, changed, {"model/token_embedding": 0, "sense_table": 0})
-    assert record == {"tables": " and ".join(changed), "rows": int(start.known.sum())}
+    assert record == {"tables": " and ".join(changed), "rows": int(start.has_vector.sum())}
 
 
 def test_the_output_table_of_a_model_that_reads_characters():

@@ -48,10 +48,10 @@ class ContextModel:
             words = encoder.encode(lines, languages)
             entry = words.entry.numpy()
             line = words.line.numpy().astype(np.int64)
-            known = entry >= 0
+            has_entry = entry >= 0
             # A word counts once per line.
             line, entry = np.divmod(
-                np.unique(line[known] * len(dictionary) + entry[known]), len(dictionary)
+                np.unique(line[has_entry] * len(dictionary) + entry[has_entry]), len(dictionary)
             )
             found_in += np.bincount(entry, minlength=len(found_in))
             lines_of += np.bincount(languages.numpy(), minlength=len(lines_of))

@@ -45,16 +45,16 @@ class CopyMaker(ExampleMaker):
             stays = self._stays(segment, random)
             place = select(places(kept), stays)
             side = Masked(*(tf.gather(value, place) for value in side))
-            own = select(segment, stays)
+            rows_of_words = select(segment, stays)
             text = tf.gather(words.language, place)
             # A word longer than a row is cut; of a longer sentence the words beyond the row.
             size = tf.minimum(side.size, self._builder.room)
-            fits = running_sum(size, own) <= self._builder.room
-            cut += tf.reduce_sum(side.size - tf.where(fits, size, 0))
-            side = Masked(*(select(x, fits) for x in side._replace(size=size)))
-            own = select(own, fits)
-            text = select(text, fits)
-            laid_out = sequences_of(side, own, tf.zeros_like(side.masked), text)
+            in_room = running_sum(size, rows_of_words) <= self._builder.room
+            cut += tf.reduce_sum(side.size - tf.where(in_room, size, 0))
+            side = Masked(*(select(x, in_room) for x in side._replace(size=size)))
+            rows_of_words = select(rows_of_words, in_room)
+            text = select(text, in_room)
+            laid_out = sequences_of(side, rows_of_words, tf.zeros_like(side.masked), text)
             rows = self._builder(
                 laid_out, words.pieces, self._synonyms and self._synonyms.pieces, random
             )
@@ -88,8 +88,8 @@ def _find_switched(words: Encoded, copy: Masked) -> tuple[_Whole, _Whole]:
     sentence = _sentences(words)
     enough = tf.math.segment_sum(tf.ones_like(sentence), sentence) >= _FEWEST
     switched = tf.math.segment_sum(tf.cast(copy.switched, tf.int32), sentence) > 0
-    whole = _rows_of(tf.logical_and(enough, switched), sentence, tf.ones_like(copy.switched))
-    return whole, whole
+    used = _rows_of(tf.logical_and(enough, switched), sentence, tf.ones_like(copy.switched))
+    return used, used
 
 
 def _translations(words: Encoded) -> tuple[_Whole, _Whole]:

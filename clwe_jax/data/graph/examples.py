@@ -277,9 +277,9 @@ class ExampleMaker:
         copy, counts = self._limit(copy._replace(masked=chosen[count:]), words, room)
         counts = {name: value + plain_counts[name] for name, value in counts.items()}
         # If both copies of a word exceed what a row can predict, only the first is predicted.
-        both = plain.predictions + copy.predictions > self._max_predictions
-        counts["unmasked_words"] += count_true(both)
-        copy = copy._replace(masked=tf.logical_and(copy.masked, tf.logical_not(both)))
+        exceeds = plain.predictions + copy.predictions > self._max_predictions
+        counts["unmasked_words"] += count_true(exceeds)
+        copy = copy._replace(masked=tf.logical_and(copy.masked, tf.logical_not(exceeds)))
         segment = masking.segments(
             words.line,
             words.ends_sentence,
@@ -308,8 +308,8 @@ class ExampleMaker:
         second = tf.equal(words.line % 2, 1)
         pairs = tf.reduce_max(tf.concat([pair, [-1]], 0)) + 1
         sides = tf.math.bincount(words.line, minlength=2 * pairs, dtype=tf.int32)[: 2 * pairs]
-        whole = tf.reduce_all(tf.reshape(sides, [pairs, 2]) > 0, axis=1)
-        kept = tf.gather(whole, pair)
+        is_complete = tf.reduce_all(tf.reshape(sides, [pairs, 2]) > 0, axis=1)
+        kept = tf.gather(is_complete, pair)
         fields = {
             name: select(value, kept)
             for name, value in words._asdict().items()
@@ -318,27 +318,27 @@ class ExampleMaker:
         words = words._replace(**fields)
         pair = select(pair, kept)
         second = select(second, kept)
-        segment = tf.gather(tf.cumsum(tf.cast(whole, tf.int32)) - 1, pair)
+        segment = tf.gather(tf.cumsum(tf.cast(is_complete, tf.int32)) - 1, pair)
         # A pair is one text from here on, so that its masks are drawn over both sides.
         words = words._replace(line=segment)
         masked, counts = self._mask(words, random, self._builder.room // 2, self._task.labels)
 
         # A side may exceed half of the room if the other side is shorter; the rest is cut.
-        count = tf.reduce_sum(tf.cast(whole, tf.int32))
+        count = tf.reduce_sum(tf.cast(is_complete, tf.int32))
         side = 2 * segment + tf.cast(second, tf.int32)
         lengths = tf.reshape(tf.math.segment_sum(masked.size, side), [count, 2])  # [pairs, 2]
         room = tf.maximum(self._builder.room // 2, self._builder.room - tf.reverse(lengths, [1]))
         end = running_sum(masked.size, side)
-        fits = end <= tf.gather(tf.reshape(room, [-1]), side)
-        counts["cut_pieces"] += tf.reduce_sum(tf.where(fits, 0, masked.size))
-        short = Masked(*(select(value, fits) for value in masked))
-        segment = select(segment, fits)
-        second = select(second, fits)
+        in_room = end <= tf.gather(tf.reshape(room, [-1]), side)
+        counts["cut_pieces"] += tf.reduce_sum(tf.where(in_room, 0, masked.size))
+        short = Masked(*(select(value, in_room) for value in masked))
+        segment = select(segment, in_room)
+        second = select(second, in_room)
         # Masked words beyond `max_predictions` are unmasked.
         few = running_sum(short.predictions, segment) <= self._max_predictions
         counts["unmasked_words"] += count_true(tf.logical_and(short.masked, tf.logical_not(few)))
         short = short._replace(masked=tf.logical_and(short.masked, few))
-        return sequences_of(short, segment, second, select(words.language, fits)), counts
+        return sequences_of(short, segment, second, select(words.language, in_room)), counts
 
 
 def sequences_of(

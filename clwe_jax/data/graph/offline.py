@@ -102,11 +102,11 @@ def run_text(job: CachingJob, config: PretrainRun, work: str) -> RunText:
     _run(job, options.languages(config), words=True)
 
     def count_words(language: str) -> corpora.WordCounts:
-        found = collections.defaultdict(collections.Counter)
+        counts = collections.defaultdict(collections.Counter)
         for (kind, name), count in _results(job, language):
-            found[kind][name] = count
-        lines = found["lines"]
-        return found["words"], LineCounts(lines["lines"], lines["repaired"], share=1.0)
+            counts[kind][name] = count
+        lines = counts["lines"]
+        return counts["words"], LineCounts(lines["lines"], lines["repaired"], share=1.0)
 
     return text_of_run.build(config, work, count_words)
 
@@ -257,10 +257,10 @@ def _row_parts(
         text=_open(config, work),
         dictionary=dictionary,
     )
-    made = pipeline.of_run(config, text, _FILE_ROWS)
+    built = pipeline.of_run(config, text, _FILE_ROWS)
 
     def part(index: int, count: int) -> tf.data.Dataset:
-        batches = made.for_host(index, count).dataset(repeat=bool(job.rows))
+        batches = built.for_host(index, count).dataset(repeat=bool(job.rows))
         return batches.take(-(-job.rows_of(index) // _FILE_ROWS) if job.rows else -1)
 
     return {"rows": part}

@@ -45,9 +45,9 @@ def next_fit(
     forced = select(index, starts)
     group = tf.cumsum(tf.cast(starts, tf.int32)) - 1
     totals = [(tf.math.segment_sum(cost, group), capacity) for cost, capacity in costs]
-    fits = tf.reduce_all([tf.reduce_all(total <= capacity) for total, capacity in totals])
+    all_fit = tf.reduce_all([tf.reduce_all(total <= capacity) for total, capacity in totals])
     # Where every group fits, only the forced bins open.
-    return tf.cond(fits, lambda: starts, lambda: _cut(starts, costs, forced, group))
+    return tf.cond(all_fit, lambda: starts, lambda: _cut(starts, costs, forced, group))
 
 
 def _cut(starts, costs, forced, group):
@@ -164,10 +164,10 @@ def _match(size, masked, room, room_masked, length):
     best = tf.searchsorted(size, tf.gather(room, by_room), side="right") - 1
     # Row k takes the largest item a(k) that fits with a(k) < a(k+1), so that no two rows share one.
     item = _suffix_minimum(best - place) + place
-    fits = tf.logical_and(
+    has_room = tf.logical_and(
         item >= 0, tf.gather(masked, tf.maximum(item, 0)) <= tf.gather(room_masked, by_room)
     )
-    return select(by_room, fits), select(item, fits)
+    return select(by_room, has_room), select(item, has_room)
 
 
 def _suffix_minimum(x: tf.Tensor) -> tf.Tensor:

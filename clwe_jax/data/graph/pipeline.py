@@ -184,8 +184,8 @@ class PiecePipeline(texts.Pipeline):
         count = 0
         for place, chunk in enumerate(self._heldout_chunks(number, text)):
             # The number of the chunk includes the language, so languages draw different numbers.
-            made = self._maker.rows(masks, tf.constant(number << 32 | place, tf.int64), *chunk)
-            parts.append({name: x.numpy() for name, x in made.items() if name != "counters"})
+            batch = self._maker.rows(masks, tf.constant(number << 32 | place, tf.int64), *chunk)
+            parts.append({name: x.numpy() for name, x in batch.items() if name != "counters"})
             count += len(parts[-1]["inputs"])
             if count >= wanted:
                 break
@@ -201,9 +201,9 @@ class PiecePipeline(texts.Pipeline):
         for number, text in enumerate(self.texts.values()):
             lines = next(iter(text.lines(shuffle=False, seed=0).batch(_SHOWN * text.block_lines)))
             chunk = chunks.of_language(chunks.drop_heldout(lines, self.data.heldout_share), number)
-            made = self._maker.words(masks, tf.constant(number, tf.int64), *chunk)
+            words = self._maker.words(masks, tf.constant(number, tf.int64), *chunk)
             place = 0
-            for switched, example in self._sentences(number, *made):
+            for switched, example in self._sentences(number, *words):
                 # A language's k-th switched sentence has place k: sorted, the languages take turns.
                 place += switched
                 ranked.append((not switched, place, example))

@@ -168,20 +168,20 @@ class GraphSegmenter:
         unspaced = tf.equal(kind, characters.UNSPACED)
 
         def cut():
-            here = places(unspaced)
-            own = tf.gather(character, here)
-            run_starts = tf.gather(begins, here)
+            run_places = places(unspaced)
+            letters = tf.gather(character, run_places)
+            run_starts = tf.gather(begins, run_places)
             token_starts = tf.ones_like(run_starts)
             matched = tf.zeros_like(run_starts)
-            spoken = tf.gather(language, here)
+            spoken = tf.gather(language, run_places)
             for which, matcher in self._matchers.items():
                 mine = places(tf.equal(spoken, which))
-                starts, words = matcher(tf.gather(own, mine), tf.gather(run_starts, mine))
+                starts, words = matcher(tf.gather(letters, mine), tf.gather(run_starts, mine))
                 token_starts = tf.tensor_scatter_nd_update(token_starts, mine[:, None], starts)
                 matched = tf.tensor_scatter_nd_update(matched, mine[:, None], words)
             # A character outside the lexicon joins one of its class; a mark joins any character.
             stretch = tf.where(
-                matched, tf.cast(characters.ALONE, tf.uint8), tf.gather(self._stretches, own)
+                matched, tf.cast(characters.ALONE, tf.uint8), tf.gather(self._stretches, letters)
             )
             before = tf.concat([stretch[:1], stretch[:-1]], 0)
             joins = tf.logical_or(
@@ -190,7 +190,7 @@ class GraphSegmenter:
             )
             inner = tf.logical_and(token_starts, tf.logical_not(joins))
             return tf.tensor_scatter_nd_update(
-                begins, here[:, None], tf.logical_or(run_starts, inner)
+                begins, run_places[:, None], tf.logical_or(run_starts, inner)
             )
 
         return tf.cond(tf.reduce_any(unspaced), cut, lambda: begins)
@@ -204,8 +204,8 @@ def _decode(lines: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 def _apply_marks(lines: tf.Tensor) -> tf.Tensor:
     """SARA AM in one character, a tsheg behind every Tibetan syllable (`words.end_syllables`), none elsewhere."""
-    for sign, tones, vowel, both in characters.SARA_AM:
-        lines = tf.strings.regex_replace(lines, f"{sign}([{tones}]?)[{vowel}{both}]", rf"\1{both}")
+    for sign, tones, vowel, am in characters.SARA_AM:
+        lines = tf.strings.regex_replace(lines, f"{sign}([{tones}]?)[{vowel}{am}]", rf"\1{am}")
     tsheg = characters.TSHEG
     lines = tf.strings.regex_replace(
         lines, f"([{_TIBETAN}])([^{_TIBETAN}{tsheg}]|$)", rf"\1{tsheg}\2"
@@ -245,8 +245,8 @@ class _WordMarks:
             # A match takes the letter with which the next one may begin: j'l'ai.
             for pattern, replacement in 2 * patterns:
                 apart = tf.strings.regex_replace(apart, pattern, replacement)
-            here = tf.where(tf.equal(languages, number))
-            lines = tf.tensor_scatter_nd_update(lines, here, apart)
+            rows = tf.where(tf.equal(languages, number))
+            lines = tf.tensor_scatter_nd_update(lines, rows, apart)
         return lines
 
     def join(self, raw, line, language, kind, character):
@@ -262,8 +262,8 @@ class _WordMarks:
             return tf.concat([values[1:], values[-1:]], 0)
 
         def is_between(table):
-            own = tf.gather(table, raw)
-            return before(own) & ~starts & after(own) & ~ends
+            flags = tf.gather(table, raw)
+            return before(flags) & ~starts & after(flags) & ~ends
 
         apostrophe = tf.equal(alike, _APOSTROPHE) | tf.equal(alike, _LETTER_APOSTROPHE)
         joined = (apostrophe | tf.equal(alike, _MIDDLE_DOT)) & is_between(self._letters)
@@ -289,10 +289,10 @@ class _LongestMatch:
     def __init__(self, words: Iterable[str]):
         lexicon = sorted(set(map(close_clusters, words)))
         # WordPiece makes a run unknown if a part of it has no piece: characters are pieces too.
-        known = sorted(set("".join(lexicon)) - set(lexicon))
-        vocabulary = [chr(_ABSENT)] + known + lexicon
+        single_characters = sorted(set("".join(lexicon)) - set(lexicon))
+        vocabulary = [chr(_ABSENT)] + single_characters + lexicon
         self._lengths = tf.constant([len(piece) for piece in vocabulary], tf.int32)
-        self._first_word = 1 + len(known)
+        self._first_word = 1 + len(single_characters)
         present = np.full(characters.CODE_POINTS, _ABSENT, np.int32)
         codes = list(map(ord, "".join(vocabulary)))
         present[codes] = codes

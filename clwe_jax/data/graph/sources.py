@@ -175,7 +175,7 @@ class LineSource(TextSource):
         sizes = [os.path.getsize(name) for name in self._files]
         sampled = []
         read = 0
-        whole = 0.0
+        total = 0.0
         lines = {}
         for name, size in zip(self._files, sizes):
             part = max(_SAMPLE_BYTES * size // max(sum(sizes), 1), 512)
@@ -190,14 +190,14 @@ class LineSource(TextSource):
                         _lines_at(file, k * size // _PLACES, part // _PLACES)
                         for k in range(_PLACES)
                     ]
-            here = [line for line in b"\n".join(texts).split(b"\n") if line]
+            file_lines = [line for line in b"\n".join(texts).split(b"\n") if line]
             taken = sum(map(len, texts))
-            lines[name] = max(len(here) * size / max(taken, 1), 1.0)
-            sampled += here
+            lines[name] = max(len(file_lines) * size / max(taken, 1), 1.0)
+            sampled += file_lines
             read += taken
-            whole += size
+            total += size
         languages = [self._language] * len(sampled)
-        return Sample(sampled, languages, whole / max(read, 1), lines)
+        return Sample(sampled, languages, total / max(read, 1), lines)
 
 
 class _InBlocks:

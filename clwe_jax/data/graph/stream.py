@@ -120,21 +120,21 @@ class GraphSource:
             tf.train.Checkpoint(iterator=self._iterator).write(os.path.join(folder, "state"))
             for name in sorted(os.listdir(folder)):
                 files[name] = np.fromfile(os.path.join(folder, name), np.uint8)
-        own = {
+        state = {
             "fingerprint": self._fingerprint,
             **self._stamps,
             "batches": self.batches,
             "sums": self._sums,
         }
-        files["own.json"] = np.frombuffer(json.dumps(own).encode(), np.uint8)
+        files["own.json"] = np.frombuffer(json.dumps(state).encode(), np.uint8)
         return pack(files)
 
     def set_state(self, state: bytes) -> None:
         with unpack(state) as files:
-            own = json.loads(files.pop("own.json").tobytes())
-            fingerprint = own["fingerprint"]
-            batches = own["batches"]
-            sums = own["sums"]
+            stored = json.loads(files.pop("own.json").tobytes())
+            fingerprint = stored["fingerprint"]
+            batches = stored["batches"]
+            sums = stored["sums"]
         if fingerprint != self._fingerprint:
             raise ValueError(
                 "The saved place in the data belongs to other settings (task, languages, "
@@ -142,7 +142,7 @@ class GraphSource:
             )
         for kind, mine in self._stamps.items():
             # Earlier releases kept no stamps, or none of dictionaries.
-            names = sorted({name for name, _ in own.get(kind, mine).items() ^ mine.items()})
+            names = sorted({name for name, _ in stored.get(kind, mine).items() ^ mine.items()})
             if names:
                 raise ValueError(
                     f"The {_KINDS[kind]} has changed since the run read it: "

@@ -181,7 +181,7 @@ class Pipeline(abc.ABC):
         if waiting:
             yield chunks.of_language(tf.constant(waiting), number)
 
-    def _fingerprint(self, *own: Any) -> str:
+    def _fingerprint(self, *more: Any) -> str:
         """A hash of all settings that the stream depends on, and of `own`."""
         shaping = [getattr(self.data, name) for name in _SHAPING]
         making = {
@@ -199,7 +199,7 @@ class Pipeline(abc.ABC):
             self.seed,
             self.process_index,
             self.process_count,
-            *own,
+            *more,
         )
         return f"{digest:016x}"
 

@@ -76,12 +76,12 @@ def labelled_rows(value: str, language: str, use: str, data_dir: str) -> Provide
 
 
 def _split(builder: Any, wanted: Sequence[str], where: str) -> str:
-    there = list(builder.info.splits)
-    split = next((x for x in wanted if x in there), None)
+    splits = list(builder.info.splits)
+    split = next((x for x in wanted if x in splits), None)
     if split is None:
         raise ValueError(
-            f"{where}: {builder.info.full_name} has the splits {', '.join(there)}, not "
-            f"{' or '.join(wanted)}; choose one of them (an option's value ends in @{there[0]})"
+            f"{where}: {builder.info.full_name} has the splits {', '.join(splits)}, not "
+            f"{' or '.join(wanted)}; choose one of them (an option's value ends in @{splits[0]})"
         )
     return split
 
@@ -116,8 +116,8 @@ def write_pairs(
         files: dict[str, Any] = {}
         for row in tfds.as_numpy(rows.take(max_rows or -1)):
             texts = _translations(row[key] if key else row)
-            there = sorted(x for x in texts if texts[x] and x in (languages or texts))
-            for first, second in itertools.combinations(there, 2):
+            present = sorted(x for x in texts if texts[x] and x in (languages or texts))
+            for first, second in itertools.combinations(present, 2):
                 path = os.path.join(out, f"{first}-{second}.tsv")
                 if path not in files:
                     files[path] = stack.enter_context(atomic.writing(path, "w"))

@@ -108,10 +108,10 @@ class Spellings:
 
     def characters(self, numbers: np.ndarray) -> np.ndarray:
         """int32 [N] word numbers, ascending -> uint16 [N, max_characters]."""
-        known = int(np.searchsorted(numbers, self.size))
-        words = [self._words[number - self.size] for number in numbers[known:].tolist()]
-        own = spelling.spell_all(words, self._max_characters)
-        return np.concatenate([self._table[numbers[:known]], own])
+        in_table = int(np.searchsorted(numbers, self.size))
+        words = [self._words[number - self.size] for number in numbers[in_table:].tolist()]
+        spelled = spelling.spell_all(words, self._max_characters)
+        return np.concatenate([self._table[numbers[:in_table]], spelled])
 
     def cut(self, words: Sequence[bytes]) -> np.ndarray:
         """bool [len(words)]: whether a word has more bytes than its frame holds."""

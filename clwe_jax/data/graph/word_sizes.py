@@ -22,7 +22,7 @@ _LINES = 64  # lines that are encoded together
 
 
 def distinct_words(
-    given: int,
+    option: int,
     words: int,
     texts: Mapping[str, TextSource],
     rates: Mapping[str, float],
@@ -31,23 +31,23 @@ def distinct_words(
     """The number of distinct words that a batch has room for.
 
     Args:
-      given: `config.data.distinct_words`, the result unless it is 0; 0 estimates the number from
+      option: `config.data.distinct_words`, the result unless it is 0; 0 estimates the number from
         batches drawn from a sample of the text, with some spare room.
       texts, rates: language -> its text and its share of the blocks.
 
     Raises:
-      ValueError: `given` is too small.
+      ValueError: `option` is too small.
     """
-    if not given:
-        whole = -(-words // _MULTIPLE) * _MULTIPLE
+    if not option:
+        all_words = -(-words // _MULTIPLE) * _MULTIPLE
         expected = _SPARE * _largest_batch(words, texts, rates, encoder)
-        return min(whole, -(-int(expected) // _MULTIPLE) * _MULTIPLE)
-    if given < _MIN_WORDS:
+        return min(all_words, -(-int(expected) // _MULTIPLE) * _MULTIPLE)
+    if option < _MIN_WORDS:
         raise ValueError(
-            f"config.data.distinct_words={given}: must be at least {_MIN_WORDS}, or 0 for an "
+            f"config.data.distinct_words={option}: must be at least {_MIN_WORDS}, or 0 for an "
             "estimate from the text"
         )
-    return given
+    return option
 
 
 def _largest_batch(words, texts, rates, encoder) -> float:
@@ -64,13 +64,13 @@ def _largest_batch(words, texts, rates, encoder) -> float:
         lines[language] = list(zip(bounds[:-1].tolist(), bounds[1:].tolist()))
     # A language's share of the words is its share of the lines times their mean length.
     weights = {x: rates[x] * len(hashed[x]) / max(1, len(lines[x])) for x in texts}
-    whole = sum(weights.values()) or 1.0
+    total_weight = sum(weights.values()) or 1.0
     highest = 0.0
     for trial in range(_TRIALS):
         random = np.random.default_rng(trial)
         total = 0.0
         for language, hashes in hashed.items():
-            wanted = words * weights[language] / whole
+            wanted = words * weights[language] / total_weight
             chosen = []
             count = 0
             for line in random.permutation(len(lines[language])):

@@ -176,9 +176,9 @@ class BatchMaker:
             unknown = self._vocabulary.unk_id
             kept = np.union1d(distinct[: self._distinct - 1], [unknown])
             place = np.searchsorted(kept, distinct)
-            known = kept[np.minimum(place, len(kept) - 1)] == distinct
-            self.unspelt = int((~known)[which].sum())
-            place = np.where(known, place, np.searchsorted(kept, unknown))
+            is_kept = kept[np.minimum(place, len(kept) - 1)] == distinct
+            self.unspelt = int((~is_kept)[which].sum())
+            place = np.where(is_kept, place, np.searchsorted(kept, unknown))
             distinct = kept
             which = place[which]
         characters = np.empty((self._distinct, self._padding.shape[1]), np.int32)

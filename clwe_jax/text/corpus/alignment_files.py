@@ -107,13 +107,13 @@ def find(directory: str, languages: Sequence[str], option: str) -> list[Alignmen
 
 
 def _sides(stem: str, test: str, source: str, target: str) -> tuple[str, ...]:
-    both = f"{stem}.src-tgt"
-    for names in ((both,), *((f"{x}.{source}", f"{x}.{target}") for x in (stem, test))):
+    joint = f"{stem}.src-tgt"
+    for names in ((joint,), *((f"{x}.{source}", f"{x}.{target}") for x in (stem, test))):
         sides = tuple(map(find_packed, names))
         if all(sides):
             return sides
     raise FileNotFoundError(
-        f"{stem}.*: the sentences of the links are missing; expected {both}, or {stem}.{source} and "
+        f"{stem}.*: the sentences of the links are missing; expected {joint}, or {stem}.{source} and "
         f"{stem}.{target}"
     )
 
@@ -133,7 +133,7 @@ def read(files: AlignmentFiles, limit: int = 0) -> list[Linked]:
     """
     parsed = _read_links(files.links)
     pairs = _join(files, parsed, _sentences(files))
-    first = _first_place(files, [(row.links, both) for row, both in zip(parsed, pairs)])
+    first = _first_place(files, [(row.links, sides) for row, sides in zip(parsed, pairs)])
     logging.info("%s: words are numbered from %d", files.links, first)
     linked = []
     beyond = []
@@ -221,10 +221,10 @@ def _first_place(
     if files.first is not None:
         return files.first
     links: list[tuple[int, int, _Both]] = []
-    for row, both in rows:
-        links += [(i, j, both) for i, _, j in row]
+    for row, sides in rows:
+        links += [(i, j, sides) for i, _, j in row]
     zeros = sum(min(i, j) == 0 for i, j, _ in links)
-    lasts = sum(i == len(both[0]) or j == len(both[1]) for i, j, both in links)
+    lasts = sum(i == len(sides[0]) or j == len(sides[1]) for i, j, sides in links)
     if zeros:
         return int(lasts * _LINKS_PER_STRAY > len(links))
     if links and not lasts:

@@ -122,12 +122,12 @@ class TextCorpus:
         self.files = {language: files_of(directory, language) for language in languages}
         absent = [language for language, files in self.files.items() if not files]
         if absent:
-            there = _languages_in(directory)
-            known = f"It has text in {', '.join(map(repr, there))}. " if there else "It has none. "
+            codes = _languages_in(directory)
+            texts = f"It has text in {', '.join(map(repr, codes))}. " if codes else "It has none. "
             unread = _describe_unread(directory, absent[0])
             raise ValueError(
                 f"{directory} has no text in {', '.join(map(repr, absent))} (expected "
-                f"{absent[0]}.txt[.gz] or {absent[0]}/*.txt[.gz] there). {unread}{known}{hint(absent[0], there)} "
+                f"{absent[0]}.txt[.gz] or {absent[0]}/*.txt[.gz] there). {unread}{texts}{hint(absent[0], codes)} "
                 "--config.data.languages chooses the languages."
             )
         for language, files in self.files.items():
@@ -219,8 +219,8 @@ def files_of(directory: str, language: str) -> list[str]:
     Raises:
       ValueError: several other codes would do equally well.
     """
-    there = _languages_in(directory)
-    name = language if language in there else find_name(language, there)
+    present = _languages_in(directory)
+    name = language if language in present else find_name(language, present)
     endings = ("", *COMPRESSED)
     files = [os.path.join(directory, f"{name}.txt{ending}") for ending in endings]
     files = [path for path in files if name and os.path.isfile(path)]
@@ -300,9 +300,9 @@ def inspect(
         total = sum(counter.values())
         covered = 0
         if dictionary is not None:
-            known = set(dictionary.language_words(language))
-            covered = sum(count for word, count in counter.items() if word in known)
-            if known and covered < _NEAR_ZERO * total:
+            entries = set(dictionary.language_words(language))
+            covered = sum(count for word, count in counter.items() if word in entries)
+            if entries and covered < _NEAR_ZERO * total:
                 _warn_near_zero(language, counter, covered / total, dictionary)
         scale = 1 / counts.share if counts.share else 1.0
         ordered = by_count(counter)
@@ -344,20 +344,20 @@ def _warn_near_zero(
     probe = by_count(counter)[:_PROBED]
     total = sum(count for _, count in probe)
     best = 0.0
-    fits = ""
+    fitting = ""
     for other in sorted(set(dictionary.languages) - {language}):
         share = sum(n for word, n in probe if dictionary.id(word, other) >= 0) / total
         if share > best:
             best = share
-            fits = other
+            fitting = other
     text = (
         f"The dictionaries cover only {coverage:.2%} of the running words in {language}: almost "
         "no word will be switched. "
     )
     if best > max(0.1, 5 * coverage):
         text += (
-            f"Their words in {fits} cover {best:.0%} of the frequent words of {language}: are the "
-            f"two columns of {language}-{fits}.txt swapped, or is the text in {fits}? "
+            f"Their words in {fitting} cover {best:.0%} of the frequent words of {language}: are the "
+            f"two columns of {language}-{fitting}.txt swapped, or is the text in {fitting}? "
         )
     text += f"To look at entries: `clwe-jax dictionary show --word WORD --lang {language} DIR`."
     logging.warning("%s", text)
@@ -377,5 +377,5 @@ def temperature_shares(sizes: Mapping[str, float], temperature: float) -> dict[s
         raise ValueError(f"config.data.temperature={temperature}: must be positive")
     total = sum(sizes.values())
     weights = {x: (size / total) ** (1 / temperature) if size else 0.0 for x, size in sizes.items()}
-    whole = sum(weights.values())
-    return {language: weight / whole for language, weight in weights.items()}
+    total_weight = sum(weights.values())
+    return {language: weight / total_weight for language, weight in weights.items()}

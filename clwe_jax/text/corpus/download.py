@@ -101,16 +101,16 @@ def download_files(
     manifest = _read_manifest(directory)
     for number, name in enumerate(names, 1):
         path = os.path.join(directory, name)
-        known = sums.get(name) or manifest.get(name, {}).get("sha256")
+        sha256 = sums.get(name) or manifest.get(name, {}).get("sha256")
         digest = _digest(path) if os.path.exists(path) else ""
-        if digest and (not known or digest == known):
+        if digest and (not sha256 or digest == sha256):
             # Without a sum an earlier call stopped before it wrote the manifest, or a user copied the
             # file here.
             logging.info("%s exists", path)
         else:
             logging.info("%d/%d %s%s", number, len(names), address, name)
             try:
-                _fetch(address + urllib.parse.quote(name), path, attempts, timeout, known)
+                _fetch(address + urllib.parse.quote(name), path, attempts, timeout, sha256)
             except ValueError as error:
                 if name in sums:
                     raise
@@ -125,7 +125,7 @@ def download_files(
             atomic.write_json(os.path.join(directory, MANIFEST), manifest, sort_keys=True)
 
 
-def _fetch(url: str, path: str, attempts: int, timeout: float, known: str | None) -> None:
+def _fetch(url: str, path: str, attempts: int, timeout: float, sha: str | None) -> None:
     """Fetches a file; pooch checks its SHA-256 and puts it in its place."""
 
     def resume_transfer(url: str, output: str, _: object) -> None:
@@ -136,7 +136,7 @@ def _fetch(url: str, path: str, attempts: int, timeout: float, known: str | None
     folder, name = os.path.split(path)
     pooch.get_logger().setLevel("WARNING")
     try:
-        pooch.retrieve(url, known and f"sha256:{known}", name, folder, downloader=resume_transfer)
+        pooch.retrieve(url, sha and f"sha256:{sha}", name, folder, downloader=resume_transfer)
     except ValueError as error:
         raise ValueError(
             f"{url} differs in SHA-256 from the sum that is known of it: the transfer damaged it, or "
@@ -185,26 +185,26 @@ def _fetch_once(url: str, part: str, timeout: float) -> None:
         answer = urllib.request.urlopen(request, timeout=timeout)
     except urllib.error.HTTPError as error:
         if error.code == 416:  # no byte follows: the part is complete, or belongs to another file
-            whole = _total(error.headers.get("Content-Range"))
-            if whole == have:
+            size = _total(error.headers.get("Content-Range"))
+            if size == have:
                 return
             os.remove(part)
-            raise ValueError(f"{part} had {have:,} bytes of {whole}; it is removed") from error
+            raise ValueError(f"{part} had {have:,} bytes of {size}; it is removed") from error
         raise
     with answer:
         resumed = answer.status == 206
         length = answer.headers.get("Content-Length")
-        whole = _total(answer.headers.get("Content-Range")) if resumed else None
-        if whole is None and length is not None:
-            whole = int(length) + (have if resumed else 0)
+        size = _total(answer.headers.get("Content-Range")) if resumed else None
+        if size is None and length is not None:
+            size = int(length) + (have if resumed else 0)
         with open(part, "ab" if resumed else "wb") as file:
             while block := answer.read(_BLOCK):
                 file.write(block)
     got = os.path.getsize(part)
-    if whole is not None and got != whole:
-        if got > whole:
+    if size is not None and got != size:
+        if got > size:
             os.remove(part)
-        raise ValueError(f"got {got:,} bytes of {whole:,}")
+        raise ValueError(f"got {got:,} bytes of {size:,}")
 
 
 def _total(content_range: str | None) -> int | None:

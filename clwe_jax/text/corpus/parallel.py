@@ -137,10 +137,10 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
     Raises:
       FileNotFoundError, ValueError: as of `find` and `Reader.read`.
     """
-    found = find(place, languages, option)
+    bitexts = find(place, languages, option)
     reader = Reader()
     rows: dict[str, dict[str, int]] = {
-        x: {} for x in languages if any(x in (files.source, files.target) for files in found)
+        x: {} for x in languages if any(x in (files.source, files.target) for files in bitexts)
     }
     references: dict[str, dict[int, str]] = {language: {} for language in rows}
     skipped: dict[str, int] = {}
@@ -149,14 +149,14 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
     def add(files: Bitext, pairs: SentencePairs) -> None:
         skipped.update(pairs.skipped)
         sides = {files.source: pairs.source, files.target: pairs.target}
-        both = tuple(language for language in rows if language in sides)
+        pair = tuple(language for language in rows if language in sides)
         columns = []
-        for language in both:
-            known = rows[language]
-            columns.append([known.setdefault(text, len(known)) for text in sides[language]])
-        parts.setdefault(both, []).append(np.array(columns, np.int64).T)
+        for language in pair:
+            row_of = rows[language]
+            columns.append([row_of.setdefault(text, len(row_of)) for text in sides[language]])
+        parts.setdefault(pair, []).append(np.array(columns, np.int64).T)
 
-    for files in found:
+    for files in bitexts:
         if files.kind != VERSES:
             add(files, reader.read(files))
             continue
@@ -164,16 +164,16 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
             for reference, text in reader.verses(path, files.selection).texts.items():
                 row = rows[language].setdefault(text, len(rows[language]))
                 references[language].setdefault(row, reference)
-    texts = {language: len(known) for language, known in rows.items()}
-    for files in found:
+    texts = {language: len(rows_of_texts) for language, rows_of_texts in rows.items()}
+    for files in bitexts:
         if files.kind == VERSES:
             add(files, reader.read(files))
     return Given(
-        sentences={language: list(known) for language, known in rows.items()},
+        sentences={language: list(rows_of_texts) for language, rows_of_texts in rows.items()},
         texts=texts,
-        pairs={both: np.concatenate(tables) for both, tables in parts.items()},
+        pairs={pair: np.concatenate(tables) for pair, tables in parts.items()},
         skipped=skipped,
-        files=tuple(sorted(set().union(*(files.paths for files in found)))),
+        files=tuple(sorted(set().union(*(files.paths for files in bitexts)))),
         references=references,
     )
 
@@ -191,10 +191,10 @@ def as_lines(files: Bitext, reader: Reader) -> Bitext:
     names = [f"{files.name}.{language}" for language in (files.source, files.target)]
     if not os.path.isdir(folder):
         pairs = reader.read(files)
-        with atomic.making_folder(folder) as made:
+        with atomic.making_folder(folder) as new_folder:
             for name, texts in zip(names, (pairs.source, pairs.target), strict=True):
                 lines = (" ".join(text.split("\n")) + "\n" for text in texts)
-                atomic.write(os.path.join(made, name), "".join(lines))
+                atomic.write(os.path.join(new_folder, name), "".join(lines))
     paths = tuple(os.path.join(folder, name) for name in names)
     return Bitext(files.source, files.target, paths)
 
@@ -214,8 +214,8 @@ class Reader:
         """
         key = path, selection
         if key not in self._verses:
-            known = _read_verses(path) if selection.is_all else self.verses(path).select(selection)
-            self._verses[key] = known
+            verses = _read_verses(path) if selection.is_all else self.verses(path).select(selection)
+            self._verses[key] = verses
         return self._verses[key]
 
     def read(self, files: Bitext, limit: int = 0) -> SentencePairs:
@@ -232,14 +232,14 @@ class Reader:
         name = " and ".join(files.paths)
         readers = {LINES: _read_lines, COLUMNS: _read_columns}
         if files.kind in readers:
-            both, skipped = readers[files.kind](files.paths, limit)
+            sentence_pairs, skipped = readers[files.kind](files.paths, limit)
         elif files.kind == UNITS:
-            both, skipped = self._read_units(files, limit)
+            sentence_pairs, skipped = self._read_units(files, limit)
         else:
-            both, skipped = self._read_verses(files, limit)
-        pairs = [(a, b) for a, b in both if a and b]
-        if len(pairs) < len(both):
-            skipped[f"lines of {name} with an empty side"] = len(both) - len(pairs)
+            sentence_pairs, skipped = self._read_verses(files, limit)
+        pairs = [(a, b) for a, b in sentence_pairs if a and b]
+        if len(pairs) < len(sentence_pairs):
+            skipped[f"lines of {name} with an empty side"] = len(sentence_pairs) - len(pairs)
         for what, count in skipped.items():
             logging.warning("%d %s are left out", count, what)
         if not pairs:
@@ -259,22 +259,22 @@ class Reader:
                 self._units[path] = list(tmx.read_units(path, file))
         pair = code_of(files.source), code_of(files.target)
         units = self._units[path]
-        both = [(x[pair[0]], x[pair[1]]) for x in units if x.keys() >= set(pair)]
-        lacking = sum(not x.keys().isdisjoint(pair) for x in units) - len(both)
+        sentence_pairs = [(x[pair[0]], x[pair[1]]) for x in units if x.keys() >= set(pair)]
+        lacking = sum(not x.keys().isdisjoint(pair) for x in units) - len(sentence_pairs)
         skipped = {f"units of {path} without one of {', '.join(pair)}": lacking} if lacking else {}
-        return both[: limit or None], skipped
+        return sentence_pairs[: limit or None], skipped
 
     def _read_verses(
         self, files: Bitext, limit: int
     ) -> tuple[list[tuple[str, str]], dict[str, int]]:
         first, second = (self.verses(path, files.selection) for path in files.paths)
         skipped = {**first.skipped, **second.skipped}
-        both, left_out = verse_files.pair(first, second)
+        sentence_pairs, left_out = verse_files.pair(first, second)
         if left_out:
             skipped[f"joined verses of {' and '.join(files.paths)} that one side lacks in part"] = (
                 left_out
             )
-        return both[: limit or None], skipped
+        return sentence_pairs[: limit or None], skipped
 
 
 def _lines(path: str) -> list[str]:
@@ -303,15 +303,15 @@ def _read_columns(
 ) -> tuple[list[tuple[str, str]], dict[str, int]]:
     [path] = paths
     faults = Faults(path)
-    both = []
+    sentence_pairs = []
     rows = [line.split("\t") for line in _lines(path)[: limit or None]]
     first, second = _text_columns(rows[:_SAMPLED])
     for number, row in enumerate(rows, 1):
         if len(row) > second:
-            both.append((row[first].strip(), row[second].strip()))
+            sentence_pairs.append((row[first].strip(), row[second].strip()))
         elif "".join(row).strip():
             faults.add("without two columns", number)
-    return both, faults.counts
+    return sentence_pairs, faults.counts
 
 
 def _text_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int]:

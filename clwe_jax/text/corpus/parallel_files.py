@@ -102,9 +102,9 @@ def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Bitext
         pairs = _with_beginning(base, languages)
         alone = []
     if not pairs and not alone:
-        there = list(filter(os.path.isfile, glob.glob(os.path.join(glob.escape(base), "*"))))
-        beginning = _common_beginning(there, languages)
-        advice = unpacking.describe_unread(there, _ADVICE, _RENAME)
+        present = list(filter(os.path.isfile, glob.glob(os.path.join(glob.escape(base), "*"))))
+        beginning = _common_beginning(present, languages)
+        advice = unpacking.describe_unread(present, _ADVICE, _RENAME)
         if beginning:
             advice = f"Name the beginning of its files: --config.{option}={beginning}"
         message = f"config.{option}={place} names no parallel text: {HELP}. {advice}"
@@ -146,15 +146,15 @@ def _in_folder(folder: str, languages: Sequence[str]) -> tuple[list[Bitext], lis
             sides.setdefault(begin, {}).setdefault(end, path)
     for begin, paths in sides.items():
         pairs += _of_two(begin, paths, languages)
-    known = [language for language in languages if language in translations]
-    for source, target in itertools.combinations(known, 2):
+    with_verses = [language for language in languages if language in translations]
+    for source, target in itertools.combinations(with_verses, 2):
         first = translations[source]
         second = translations[target]
         # Each of several translations of a language stands beside one of the other.
         for number in range(max(len(first), len(second))):
             paths = first[number % len(first)], second[number % len(second)]
             pairs.append(Bitext(source, target, paths, VERSES))
-    return pairs, sorted(translations.keys() - set(known))
+    return pairs, sorted(translations.keys() - set(with_verses))
 
 
 def _with_beginning(stem: str, languages: Sequence[str]) -> list[Bitext]:
@@ -184,16 +184,16 @@ def _with_beginning(stem: str, languages: Sequence[str]) -> list[Bitext]:
 def _of_two(begin: str, paths: dict[str, str], languages: Sequence[str]) -> Iterator[Bitext]:
     """The pairs of files xx-yy.xx, xx-yy.yy and xx-yy.tsv."""
     first, second = _PAIR.fullmatch(begin).groups()
-    there = [side for side in (first, second) if side in paths]
-    if not there and "tsv" not in paths:
+    sides = [side for side in (first, second) if side in paths]
+    if not sides and "tsv" not in paths:
         return  # another kind of file
     source, target = _two_languages(begin, next(iter(paths.values())), languages)
     if "tsv" in paths:
         yield Bitext(source, target, (paths["tsv"],), COLUMNS)
-    if len(there) == 1:
-        missing = second if there == [first] else first
-        raise ValueError(f"{paths[there[0]]} has no other side: {begin}.{missing} is missing")
-    if there:
+    if len(sides) == 1:
+        missing = second if sides == [first] else first
+        raise ValueError(f"{paths[sides[0]]} has no other side: {begin}.{missing} is missing")
+    if sides:
         yield Bitext(source, target, (paths[first], paths[second]))
 
 
@@ -230,5 +230,5 @@ def _language_of_verses(path: str, languages: Sequence[str]) -> str:
 
 
 def _has_vref_lines(path: str) -> bool:
-    some = itertools.islice(iterate_lines(path), verse_references.LINES + 1)
-    return sum(1 for _ in some) == verse_references.LINES
+    lines = itertools.islice(iterate_lines(path), verse_references.LINES + 1)
+    return sum(1 for _ in lines) == verse_references.LINES

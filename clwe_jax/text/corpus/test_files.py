@@ -25,11 +25,11 @@ def match_names(
     Raises:
       FileNotFoundError: the folder is missing, or holds no such file where one is required.
     """
-    there = os.path.isdir(directory)
-    names = sorted(os.listdir(directory)) if there else []
+    is_folder = os.path.isdir(directory)
+    names = sorted(os.listdir(directory)) if is_folder else []
     matches = [match for match in map(pattern.fullmatch, names) if match]
-    if not there or (required and not matches):
-        fault = "holds no file of the expected name" if there else "is not a folder"
+    if not is_folder or (required and not matches):
+        fault = "holds no file of the expected name" if is_folder else "is not a folder"
         wrong = [name for name in names if pattern.fullmatch(name.lower())]
         if wrong:
             fault += f"; {wrong[0]}: write languages in lower case, rename it {wrong[0].lower()}"

@@ -141,11 +141,11 @@ def pair(first: Verses, second: Verses) -> tuple[list[tuple[str, str]], int]:
 
 def _join(verses: Verses, group: Sequence[str]) -> str:
     """The text of some verses; '' where the translation lacks one of them."""
-    there: set[str] = set()
+    joined: set[str] = set()
     for reference in group:
         if reference in verses.texts:
-            there.update(verses.joined.get(reference, (reference,)))
-    if not there >= set(group):
+            joined.update(verses.joined.get(reference, (reference,)))
+    if not joined >= set(group):
         return ""
     return " ".join(verses.texts[x] for x in group if x in verses.texts)
 

@@ -175,8 +175,8 @@ def _leave_out_rejected(
     for path, left, right, _ in files:
         pairs = read_pairs(path)
         sides = merger.intern(pairs.left, left), merger.intern(pairs.right, right)
-        whole = np.minimum(*sides) >= 0
-        a, b = (side[whole] for side in sides)
+        has_both = np.minimum(*sides) >= 0
+        a, b = (side[has_both] for side in sides)
         words = [list(merger.numbers[language]) for language in (left, right)]
         rejected += [
             (left, words[0][i], right, words[1][j]) for i, j in zip(a.tolist(), b.tolist())

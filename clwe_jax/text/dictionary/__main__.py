@@ -62,17 +62,17 @@ def _show(options: argparse.Namespace) -> None:
             f"There are no words in {options.lang!r}; languages: {', '.join(dictionary.languages)}"
         )
     normalizer = Normalizer(lower_case=not options.keep_case)
-    known = False
+    has_entry = False
     for language in [options.lang] if options.lang else dictionary.languages:
         word = normalizer.key(options.word, language)
         synonyms = dictionary.synonyms(word, language)
         if synonyms:
-            known = True
+            has_entry = True
             listed: list[str] = []
             for name, several in synonyms.items():
                 listed += [f"{name}:{each}" for each in several]
             print(f"{language}: {word}   {', '.join(listed)}")
-    if not known:
+    if not has_entry:
         where = f" as a word in {options.lang}" if options.lang else ""
         raise ValueError(f"{options.directory} has no {options.word!r}{where}")
 
@@ -115,8 +115,8 @@ def _add_coverage(rows: list[list[str]], dictionary: Dictionary, options) -> Non
     described = corpora.inspect(corpus, words, dictionary, options.sample_bytes)
     rows[0].append("coverage")
     for row in rows[1:]:
-        known = described.get(row[0])
-        row.append(f"{known.coverage:.1%}" if known else "")
+        stats = described.get(row[0])
+        row.append(f"{stats.coverage:.1%}" if stats else "")
 
 
 if __name__ == "__main__":

@@ -58,8 +58,8 @@ def find(
       FileNotFoundError, ValueError: as of `load`.
     """
     paths = _paths(directory_or_files)
-    found = (_training_file(path, languages) for path in paths)
-    files = [file for file in found if file]
+    parsed = (_training_file(path, languages) for path in paths)
+    files = [file for file in parsed if file]
     if not files:
         raise ValueError(
             f"{name_of(directory_or_files)} holds no xx-yy.txt, no JMdict and no JSON lines of "
@@ -71,10 +71,10 @@ def find(
     if through := pivot or _choose_pivot(files, wanted, languages):
         wanted = _files_between(files, [*languages, through])
     if not wanted:
-        there = sorted(set(map("-".join, _pairs_of_all(files, languages))))
+        present = sorted(set(map("-".join, _pairs_of_all(files, languages))))
         raise ValueError(
             f"{name_of(directory_or_files)} holds no dictionary between any two of "
-            f"{','.join(languages)}; it has {', '.join(there)}. {_describe_others(paths)}Change "
+            f"{','.join(languages)}; it has {', '.join(present)}. {_describe_others(paths)}Change "
             "config.data.languages, or set config.data.dictionaries='' for a run without one."
         )
     return wanted
@@ -99,8 +99,8 @@ def find_rejected(
       FileNotFoundError: a folder or a file is missing.
     """
     files = (pair_files.parse_name(path, languages) for path in _paths(directory_or_files))
-    found = [file for file in files if file and file.split == pair_files.REJECTED]
-    return found if languages is None else _files_between(found, languages)
+    rejected = [file for file in files if file and file.split == pair_files.REJECTED]
+    return rejected if languages is None else _files_between(rejected, languages)
 
 
 def log_unread(directory_or_files: str | Sequence[str]) -> None:
@@ -175,8 +175,8 @@ def _files_between(files: Sequence[PairFile], languages: Sequence[str]) -> list[
 def _languages_without_pair(wanted: Sequence[PairFile], languages: Sequence[str]) -> list[str]:
     """The languages that no file pairs with another one."""
     pairs = _pairs_of_all(wanted, languages)
-    there = set().union(*(pair for pair in pairs if set(pair) <= set(languages)))
-    return [language for language in languages if language not in there]
+    paired = set().union(*(pair for pair in pairs if set(pair) <= set(languages)))
+    return [language for language in languages if language not in paired]
 
 
 def _choose_pivot(

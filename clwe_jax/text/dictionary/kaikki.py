@@ -52,10 +52,10 @@ def iterate(path: str) -> Iterator[tuple[str, str, str]]:
             continue
         try:
             entry = json.loads(line)
-            found = list(_pairs(entry)) if "word" in entry else []
+            pairs = list(_pairs(entry)) if "word" in entry else []
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             fault(path, number, f"{error!r} in {quote_line(line)}: {_EXPECTED}")
-        for pair in found:
+        for pair in pairs:
             if pair not in seen:
                 seen.add(pair)
                 yield pair

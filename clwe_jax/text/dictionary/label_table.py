@@ -66,9 +66,9 @@ def make(
     if not equal:
         group_weight *= share / np.repeat(languages_of, languages_of)
     # The words themselves, then their synonyms.
-    own = np.arange(count)
-    entry = np.concatenate([own, np.repeat(own, dictionary.pairs_per_word())])
-    word = np.concatenate([own, dictionary.target_ids])
+    words = np.arange(count)
+    entry = np.concatenate([words, np.repeat(words, dictionary.pairs_per_word())])
+    word = np.concatenate([words, dictionary.target_ids])
     own_weight = np.full(count, 1.0 if equal else 1.0 - share)
     weight = np.concatenate([own_weight, np.repeat(group_weight, words_of)])
     # A synonym without pieces is no label, and the word keeps its own (`graph.examples`).
@@ -133,6 +133,6 @@ def _heaviest(entry: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 def _rescale_factors(entry: np.ndarray, weights: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """The factors with which the chosen labels of each entry weigh as much as all."""
-    whole = np.bincount(entry, weights)
-    left = np.bincount(entry[chosen], weights[chosen], len(whole))
-    return (whole / np.maximum(left, 1e-9))[entry[chosen]]
+    totals = np.bincount(entry, weights)
+    left = np.bincount(entry[chosen], weights[chosen], len(totals))
+    return (totals / np.maximum(left, 1e-9))[entry[chosen]]

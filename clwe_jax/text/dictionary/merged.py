@@ -55,7 +55,7 @@ class Dictionary:
         rejected: Iterable[Sequence[str]] = (),
     ):
         self.rejected = tuple(sorted(set(map(tuple, rejected))))
-        self.spellings = {x: dict(some) for x, some in (spellings or {}).items()}
+        self.spellings = {x: dict(by_key) for x, by_key in (spellings or {}).items()}
         self.languages = tuple(languages)
         self.skipped = dict(skipped or {})
         self.windows = dict(windows or {})

@@ -70,8 +70,8 @@ class Merger:
         if not pairs.left or not pairs.right:
             return False
 
-        def share(words: Sequence[str], known: Container[str]) -> float:
-            return np.mean([word in known for word in words[::step]])
+        def share(words: Sequence[str], vocabulary: Container[str]) -> float:
+            return np.mean([word in vocabulary for word in words[::step]])
 
         straight = share(pairs.left, seen[0]) + share(pairs.right, seen[1])
         swapped = share(pairs.left, seen[1]) + share(pairs.right, seen[0])
@@ -139,8 +139,8 @@ def _read_kaikki(path: str, merger: Merger, languages: Sequence[str] | None) -> 
 def _add(merger: Merger, left: str, right: str, words: list[str], others: list[str]) -> None:
     a = merger.intern(words, left)
     b = merger.intern(others, right)
-    whole = (a >= 0) & (b >= 0)
-    merger.edges.append((left, right, a[whole], b[whole]))
+    has_both = (a >= 0) & (b >= 0)
+    merger.edges.append((left, right, a[has_both], b[has_both]))
 
 
 def compose(

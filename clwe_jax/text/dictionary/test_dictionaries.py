@@ -77,15 +77,15 @@ def find(
       ValueError: a test dictionary without pairs.
     """
     pairs = list(pairs)
-    there = files(directory, languages, required=not pairs)
+    files_of = files(directory, languages, required=not pairs)
     if pairs:
-        absent = ["-".join(pair) for pair in pairs if pair not in there]
+        absent = ["-".join(pair) for pair in pairs if pair not in files_of]
         if absent:
             _warn_of_absent(directory, ", ".join(absent), absent[0])
     else:
-        pairs = [pair for pair in there if set(pair) <= set(languages)]
-        test_files.log_unlearned(directory, ("-".join(x) for x in there if x not in pairs))
-    return [read(there[pair], normalizer) for pair in pairs if pair in there]
+        pairs = [pair for pair in files_of if set(pair) <= set(languages)]
+        test_files.log_unlearned(directory, ("-".join(x) for x in files_of if x not in pairs))
+    return [read(files_of[pair], normalizer) for pair in pairs if pair in files_of]
 
 
 @functools.cache  # a run looks into a folder several times
@@ -120,5 +120,5 @@ def read(file: PairFile, normalizer: Normalizer) -> TestSet:
         )
     if not entries:
         raise ValueError(f"{file.path} holds no pairs: expected a source and a target word a line")
-    translations = {word: frozenset(some) for word, some in entries.items()}
+    translations = {word: frozenset(others) for word, others in entries.items()}
     return TestSet(file.source, file.target, translations)

@@ -89,9 +89,9 @@ def files(config: options.Run, directory: str) -> list[str]:
         return _split_files(config, directory)
     languages = options.languages(config)
     pivot = config.data.dictionary_pivot
-    found = dictionary_files.find(directory, languages, pivot)
-    found += dictionary_files.find_rejected(directory, languages)
-    return [file.path for file in found]
+    listed = dictionary_files.find(directory, languages, pivot)
+    listed += dictionary_files.find_rejected(directory, languages)
+    return [file.path for file in listed]
 
 
 def stamps(
@@ -129,8 +129,8 @@ def tests(config: options.Run, folders: Mapping[str, str]) -> list[str]:
     places += [place for place in folders["dictionaries"].split(",") if os.path.isdir(place)]
     # Files, not their folder: training dictionaries may be in it too.
     for folder in dict.fromkeys(places):
-        found = test_dictionaries.files(folder, languages).values()
-        paths += [x.path for x in found if x.source in languages and x.target in languages]
+        test_files = test_dictionaries.files(folder, languages).values()
+        paths += [x.path for x in test_files if x.source in languages and x.target in languages]
     return paths
 
 
@@ -214,10 +214,10 @@ def _split_files(config: options.Run, directory: str) -> list[str]:
             "there"
         )
     files = [file for file in pair_files.find(directory, languages) if file.split == split]
-    there = {(file.source, file.target) for file in files}
+    directions = {(file.source, file.target) for file in files}
     paths = []
     for original, source, target, _ in files:
-        reversed_too = source == hub and (target, source) in there
+        reversed_too = source == hub and (target, source) in directions
         if source in languages and target in languages and not reversed_too:
             paths.append(original)
     if not paths:

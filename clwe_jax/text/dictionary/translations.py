@@ -74,10 +74,10 @@ def table(
     groups = len(dictionary.languages)
     source, target, group = _pairs(dictionary, vocabulary)
     absent = len(source)
-    known = (source >= 0) & (target >= 0)
-    absent -= int(known.sum())
+    has_ids = (source >= 0) & (target >= 0)
+    absent -= int(has_ids.sum())
     # Sorted by source, target language and frequency, without duplicates.
-    keys = np.unique((source[known] * groups + group[known]) * count + target[known])
+    keys = np.unique((source[has_ids] * groups + group[has_ids]) * count + target[has_ids])
     cell = keys // count
     target = keys % count
     # The place of each translation among those of its word and language.

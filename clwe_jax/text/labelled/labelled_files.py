@@ -49,26 +49,26 @@ def check(config: TransferRun, workdir: str) -> None:
     limits(settings.rows, learned, 0)
     if settings.translate and config.data.dictionaries != "pocket":
         dictionary_files.find(config.data.dictionaries, None)
-    given = has_files(settings.train)
-    if given != bool(settings.tests):
+    named_files = has_files(settings.train)
+    if named_files != bool(settings.tests):
         raise ValueError(
             f"config.transfer.train={settings.train!r}, config.transfer.tests={settings.tests!r}: "
             "give training files (en:FILE) and a folder of test files, or neither for the embedded "
             "world"
         )
-    if not given and not task.embedded:
+    if not named_files and not task.embedded:
         raise ValueError(
             f"config.transfer.task={settings.task!r}: the embedded world has no such labels; name files "
             "of your own: --config.transfer.train=en:FILE --config.transfer.tests=DIR"
         )
-    if not given and settings.dev:
+    if not named_files and settings.dev:
         raise ValueError(
             f"config.transfer.dev={settings.dev!r} needs training files: "
             "--config.transfer.train=en:FILE"
         )
     if config.data.pairs:
         _check_maps(config, encoders, learned)
-    if not given:
+    if not named_files:
         return
     for option in ("train", "dev"):
         named = getattr(settings, option)
@@ -98,12 +98,12 @@ def _check_folder(encoder: str) -> None:
         return
     # A run without --workdir is in runs/ and has its config's name.
     of_config = next((name for name in shipped.configs() if where == f"runs/{name}"), "")
-    made = f"python -m clwe_jax.main --config=configs/{of_config or 'warm_dict_mlm'}.py"
+    command = f"python -m clwe_jax.main --config=configs/{of_config or 'warm_dict_mlm'}.py"
     if kind == "run" and not of_config:
-        made += f" --workdir={where}"
+        command += f" --workdir={where}"
     raise FileNotFoundError(
         f"config.encoder={encoder}: {where} is no folder. An encoder of the embedded world "
-        f"takes minutes: {made}. For another encoder set --config.encoder="
+        f"takes minutes: {command}. For another encoder set --config.encoder="
     )
 
 
@@ -113,11 +113,11 @@ def task_of(settings: TransferOptions) -> Task:
     Raises:
       ValueError: an unknown task, or an option that it refuses.
     """
-    made = registry.lookup("transfer_task", settings.task)
-    names = {x.name for x in dataclasses.fields(made)} & {
+    task = registry.lookup("transfer_task", settings.task)
+    names = {x.name for x in dataclasses.fields(task)} & {
         x.name for x in dataclasses.fields(settings)
     }
-    return made(**{name: getattr(settings, name) for name in names})
+    return task(**{name: getattr(settings, name) for name in names})
 
 
 def _check_maps(config: TransferRun, encoders: Sequence[str], learned: Sequence[str]) -> None:

@@ -28,17 +28,17 @@ def adopt_options(config: TransferRun) -> TransferRun:
     if config.encoder != "joint":  # which is trained on these languages
         learned = tuple(x for x in learned if x in tested)
     tested = list(dict.fromkeys([*learned, *tested]))
-    known = _encoder_languages(config.encoder)
-    if known is None or settings.translate == "test":  # translated, for one language
+    encoded = _encoder_languages(config.encoder)
+    if encoded is None or settings.translate == "test":  # translated, for one language
         languages = tested
     else:
-        languages = [language for language in tested if language in known]
-        absent = [language for language in tested if language not in known]
+        languages = [language for language in tested if language in encoded]
+        absent = [language for language in tested if language not in encoded]
         if absent:
             logging.info("%s: left out, as the encoder lacks them: %s", where, ", ".join(absent))
     if not languages:
         raise ValueError(
-            f"config.encoder={config.encoder} knows {', '.join(known or ())}, and {where} has "
+            f"config.encoder={config.encoder} knows {', '.join(encoded or ())}, and {where} has "
             f"test rows in {', '.join(tested)}: no language of both. Name another encoder or other files "
             "(--config.transfer.tests=DIR)"
         )

@@ -62,9 +62,9 @@ _EAGLES = dict(
 )
 
 
-def _names_by_tag(given: Mapping[str, str]) -> dict[str, str]:
+def _names_by_tag(tags_by_name: Mapping[str, str]) -> dict[str, str]:
     names: dict[str, str] = {}
-    for name, tags in given.items():
+    for name, tags in tags_by_name.items():
         names |= dict.fromkeys(tags.split(), name)
     return names
 

@@ -22,8 +22,8 @@ def entity_counts(gold: Tags, predicted: Tags) -> np.ndarray:
       ValueError: the sentences differ in number or length.
     """
     _check_tags(gold, predicted)
-    both = ((set(entities(a)), set(entities(b))) for a, b in zip(gold, predicted))
-    return _counts([(len(a & b), len(a), len(b)) for a, b in both])
+    sides = ((set(entities(a)), set(entities(b))) for a, b in zip(gold, predicted))
+    return _counts([(len(a & b), len(a), len(b)) for a, b in sides])
 
 
 def label_counts(
@@ -60,8 +60,8 @@ def f1(counts: np.ndarray) -> dict[str, float]:
     right, gold, predicted = counts.sum(0).tolist()
     precision = right / predicted if predicted else 0.0
     recall = right / gold if gold else 0.0
-    both = precision + recall
-    score = 2 * precision * recall / both if both else 0.0
+    total = precision + recall
+    score = 2 * precision * recall / total if total else 0.0
     return {"f1": score, "precision": precision, "recall": recall}
 
 

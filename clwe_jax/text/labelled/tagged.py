@@ -146,14 +146,14 @@ def universal(path: str, language: str) -> tuple[list[list[_Line]], int, int]:
     Raises:
       ValueError: a line with another number of columns than the first, or no word at all.
     """
-    own = lambda tag: bool(petrov.universal_tag(tag, language))
-    sentences = _sentences(path, lambda cell: cell in _UNIVERSAL or own(cell))
+    is_native = lambda tag: bool(petrov.universal_tag(tag, language))
+    sentences = _sentences(path, lambda cell: cell in _UNIVERSAL or is_native(cell))
     if len(sentences[0][0].columns) == _CONLLU:
         return [[r for r in rows if r.columns[0].isdigit()] for rows in sentences], 1, 3
     column = _tag_column(sentences, _UNIVERSAL.__contains__, first=True)
     rows = [row.columns for row in itertools.chain.from_iterable(sentences)]
     if 2 * sum(row[column] in _UNIVERSAL for row in rows) <= len(rows):
-        column = _tag_column(sentences, lambda tag: own(tag) or tag in _UNIVERSAL, first=True)
+        column = _tag_column(sentences, lambda tag: is_native(tag) or tag in _UNIVERSAL, first=True)
     return sentences, _word_column(sentences, column), column
 
 
@@ -240,12 +240,12 @@ class Ner:
     def read(self, path: str, language: str) -> Examples:
         """As `Task.read`. The tags become IOB2; `skipped` counts tags that no scheme allows."""
         sentences = _sentences(path, is_tag)
-        known = set(self.types.split(","))
+        types = set(self.types.split(","))
         ignored = set(self.ignored.split(","))
-        tag_column = self._choose_column(path, sentences, (known | ignored) - {""})
+        tag_column = self._choose_column(path, sentences, (types | ignored) - {""})
         tags = [[row.columns[tag_column] for row in rows] for rows in sentences]
         for tag in dict.fromkeys(itertools.chain.from_iterable(tags)):
-            if not is_tag(tag) or tag[2:] and tag[2:] not in known | ignored:
+            if not is_tag(tag) or tag[2:] and tag[2:] not in types | ignored:
                 self._refuse(path, sentences, tag_column, tag)
         skipped: collections.Counter[str] = collections.Counter()
         tag_scheme = scheme(tags)
@@ -355,11 +355,11 @@ class Pos:
                 if self.tags == 17 and tag == "CONJ":
                     skipped["CONJ of Universal Dependencies 1, read as CCONJ"] += 1
                     tag = "CCONJ"
-                own = "" if tag in _UNIVERSAL else petrov.universal_tag(tag, language)
+                coarse = "" if tag in _UNIVERSAL else petrov.universal_tag(tag, language)
                 if self.tags == 12:
-                    tag = own or _TO_PETROV.get(tag, tag)
+                    tag = coarse or _TO_PETROV.get(tag, tag)
                 if tag not in (UPOS if self.tags == 17 else PETROV):
-                    mend = "; config.transfer.tags=12 reads it" if tag in PETROV or own else ""
+                    mend = "; config.transfer.tags=12 reads it" if tag in PETROV or coarse else ""
                     fault(
                         path,
                         number,

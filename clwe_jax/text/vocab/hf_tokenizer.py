@@ -61,8 +61,8 @@ def is_folder(path: str) -> bool:
 
 def normalizer(path: str, spec: Mapping[str, Any] | None = None) -> Normalizer:
     """The normalizer of the text that `tokenizer` reads; `spec` is tokenizer.json's content, if it was read."""
-    if own := _load_own(path):
-        return own.normalizer
+    if run := _load_own(path):
+        return run.normalizer
     spec = spec or read_optional(path, TOKENIZER_FILE)
     if spec is not None and (_is_read_by_library(spec) or _kind(path, spec) != "WordPiece"):
         return Normalizer(lower_case=False)
@@ -75,8 +75,8 @@ def normalizer(path: str, spec: Mapping[str, Any] | None = None) -> Normalizer:
 
 def own_languages(path: str) -> tuple[str, ...]:
     """The languages of an export of ours; () for other folders."""
-    own = _load_own(path)
-    return own.languages if own else ()
+    run = _load_own(path)
+    return run.languages if run else ()
 
 
 def _load_own(path: str) -> Tokenizer | None:
@@ -113,8 +113,8 @@ def tokenizer(
       FileNotFoundError: the folder has no such file.
       ValueError: a file is damaged, or is of another kind of tokenizer.
     """
-    if own := _load_own(path):
-        return Tokenizer(languages, own.normalizer, own.segmenter, own.vocabulary, own.whole_text)
+    if run := _load_own(path):
+        return Tokenizer(languages, run.normalizer, run.segmenter, run.vocabulary, run.whole_text)
     spec = read_optional(path, TOKENIZER_FILE)
     normalize = normalizer(path, spec)
     sentencepiece = os.path.join(path, SENTENCEPIECE_FILE)
@@ -158,8 +158,8 @@ def read_json(path: str, kind: type = dict) -> Any:
 
 def read_optional(path: str, name: str) -> dict[str, Any] | None:
     """The object in a JSON file of a folder; None where the folder has no such file."""
-    whole = os.path.join(path, name)
-    return read_json(whole) if os.path.exists(whole) else None
+    file = os.path.join(path, name)
+    return read_json(file) if os.path.exists(file) else None
 
 
 def _is_read_by_library(spec: Mapping[str, Any]) -> bool:
@@ -241,10 +241,10 @@ def _wordpieces(path: str, spec: Mapping[str, Any]) -> list[str]:
     return pieces
 
 
-def _added_pieces(path: str, spec: Mapping[str, Any], known: Iterable[str]) -> dict[str, int]:
+def _added_pieces(path: str, spec: Mapping[str, Any], vocabulary: Iterable[str]) -> dict[str, int]:
     """The pieces of `added_tokens` that the vocabulary lacks, with their ids."""
-    known = set(known)
-    rows = [row for row in spec.get("added_tokens") or () if row["content"] not in known]
+    vocabulary = set(vocabulary)
+    rows = [row for row in spec.get("added_tokens") or () if row["content"] not in vocabulary]
     words = [row["content"] for row in rows if not row.get("special")]
     if words:
         logging.warning(
@@ -316,19 +316,19 @@ def _sentencepiece_model(path: str) -> bytes:
     with open(path, "rb") as file:
         content = file.read()
     try:
-        given = sentencepiece_model_pb2.ModelProto.FromString(content)
+        released = sentencepiece_model_pb2.ModelProto.FromString(content)
     except Exception as error:  # protobuf's own type of error depends on its implementation
         raise ValueError(f"{path} is not a SentencePiece model: {error}") from error
-    first = [piece.piece for piece in given.pieces[:3]]
-    if first != ["<unk>", "<s>", "</s>"] or given.trainer_spec.model_type != _UNIGRAM:
+    first = [piece.piece for piece in released.pieces[:3]]
+    if first != ["<unk>", "<s>", "</s>"] or released.trainer_spec.model_type != _UNIGRAM:
         raise ValueError(
             f"{path}: its first pieces are {', '.join(first)}; XLM-R's is a unigram model that "
             "begins with <unk>, <s>, </s>"
         )
-    model = _model(given.normalizer_spec.precompiled_charsmap)
+    model = _model(released.normalizer_spec.precompiled_charsmap)
     for piece in _FIRST:
         model.pieces.add(piece=piece, score=0.0, type=_UNKNOWN if piece == "<unk>" else _CONTROL)
-    for piece in given.pieces[3:]:
+    for piece in released.pieces[3:]:
         model.pieces.add().CopyFrom(piece)
     model.pieces.add(piece=_LAST, score=0.0, type=_CONTROL)
     return model.SerializeToString(deterministic=True)

@@ -45,28 +45,28 @@ class JsonVocabulary(Vocabulary):
         size = max(self._processor.get_vocab(with_added_tokens=True).values()) + 1
         # An id without a piece has a name that no piece has.
         pieces = [self._processor.id_to_token(n) or f"\0{n}" for n in range(size)]
-        known = {}
+        ids_of = {}
         for kind, options in _NAMES.items():
-            found = (names.get(name) for name in options)
-            contents = [x["content"] if isinstance(x, Mapping) else x for x in found if x]
+            entries = (names.get(name) for name in options)
+            contents = [x["content"] if isinstance(x, Mapping) else x for x in entries if x]
             ids = [self._processor.token_to_id(content) for content in contents]
-            known[kind] = next((number for number in ids if number is not None), None)
+            ids_of[kind] = next((number for number in ids if number is not None), None)
         text = self._processor.encode("a", add_special_tokens=False).ids
-        whole = self._processor.encode("a").ids
-        first = next(k for k in range(len(whole)) if whole[k : k + len(text)] == text)
-        start = whole[:first]
-        end = whole[first + len(text) :]
-        if max(len(start), len(end)) > 1 or known[PAD] is None:
+        marked = self._processor.encode("a").ids
+        first = next(k for k in range(len(marked)) if marked[k : k + len(text)] == text)
+        start = marked[:first]
+        end = marked[first + len(text) :]
+        if max(len(start), len(end)) > 1 or ids_of[PAD] is None:
             raise ValueError(
                 f"{FILE} puts {len(start)} special pieces before and {len(end)} after a text, and its "
-                f"piece for padding is {known[PAD]}: expected one at most, and a pad_token"
+                f"piece for padding is {ids_of[PAD]}: expected one at most, and a pad_token"
             )
-        known[CLS], known[SEP] = (
-            ids[0] if ids else known[kind] for kind, ids in ((CLS, start), (SEP, end))
+        ids_of[CLS], ids_of[SEP] = (
+            ids[0] if ids else ids_of[kind] for kind, ids in ((CLS, start), (SEP, end))
         )
         self.begins = bool(start)
         self.ends = bool(end)
-        super().__init__(pieces, {kind: known[kind] for kind in SPECIALS})
+        super().__init__(pieces, {kind: ids_of[kind] for kind in SPECIALS})
 
     def _encode(self, word: str) -> list[int]:
         # As it stands between other words.

@@ -117,12 +117,12 @@ class SentencePieceVocabulary(Vocabulary):
         pieces = [self.processor.id_to_piece(i) for i in range(len(self.processor))]
         specials = {}
         for name in SPECIALS:
-            known = [piece for piece in (name, _OTHER_NAMES[name]) if piece in pieces]
+            names = [piece for piece in (name, _OTHER_NAMES[name]) if piece in pieces]
             if name == UNK:
-                known = [self.processor.id_to_piece(self.processor.unk_id())]
-            if not known:
+                names = [self.processor.id_to_piece(self.processor.unk_id())]
+            if not names:
                 pieces.append(name)
-            specials[name] = pieces.index(known[0] if known else name)
+            specials[name] = pieces.index(names[0] if names else name)
         super().__init__(pieces, specials)
 
     def _encode(self, word: str) -> list[int]:
@@ -221,9 +221,9 @@ def _train_model(kind: str, words: Mapping[str, float], size: int, byte_fallback
         scale = min(_UNIGRAM_SUM, 100 * len(words)) / sum(words.values())
     else:
         scale = 1e7 / max(words.values())
-    whole = {word: max(1, round(count * scale)) for word, count in words.items()}
+    counts = {word: max(1, round(count * scale)) for word, count in words.items()}
     # Sorted, so that the same counts give the same model.
-    lines = (f"{word}\t{count}" for word, count in sorted(whole.items()))
+    lines = (f"{word}\t{count}" for word, count in sorted(counts.items()))
     model = io.BytesIO()
     try:
         spm.SentencePieceTrainer.train(
@@ -233,7 +233,7 @@ def _train_model(kind: str, words: Mapping[str, float], size: int, byte_fallback
             model_type=kind,
             vocab_size=size,
             hard_vocab_limit=False,
-            character_coverage=_coverage(whole, size) if byte_fallback else 1.0,
+            character_coverage=_coverage(counts, size) if byte_fallback else 1.0,
             byte_fallback=byte_fallback,
             # The run's normalizer has normalised the words.
             normalization_rule_name="identity",

@@ -136,7 +136,7 @@ class Tokenizer:
             languages = settings["languages"]
             lexicons = {}
             # Older runs have none of these options.
-            bert, strip, whole, moses, laser = (
+            bert, strip, whole_text, moses, laser = (
                 settings.get(name, False)
                 for name in ("bert", "strip_accents", "whole_text", "moses", "laser")
             )
@@ -150,7 +150,7 @@ class Tokenizer:
         segmenter = MosesSegmenter(strip) if moses else Segmenter(lexicons, bert)
         if laser:
             segmenter = LaserSegmenter()
-        return cls(languages, normalizer, segmenter, vocab.load(directory), whole)
+        return cls(languages, normalizer, segmenter, vocab.load(directory), whole_text)
 
     @classmethod
     @time_parts.part(time_parts.VOCABULARY)

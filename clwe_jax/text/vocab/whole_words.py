@@ -54,9 +54,9 @@ def _with_pieces(model: bytes, words: Sequence[str]) -> bytes:
     for _, group in itertools.groupby(sorted(words, key=len), len):
         same = list(group)
         processor = spm.SentencePieceProcessor(model_proto=grown.SerializeToString())
-        found = {word: _score(processor, word, unknown) + _MARGIN for word in same}
-        _add(grown, found)
-        scores |= found
+        new_scores = {word: _score(processor, word, unknown) + _MARGIN for word in same}
+        _add(grown, new_scores)
+        scores |= new_scores
     _add(proto, {word: scores[word] for word in words})
     return proto.SerializeToString(deterministic=True)
 
@@ -64,10 +64,10 @@ def _with_pieces(model: bytes, words: Sequence[str]) -> bytes:
 def _add(proto: Any, scores: Mapping[str, float]) -> None:
     """Adds words with their scores to a model as pieces, in their order."""
     # A word may be a piece already that its segmentation does not prefer.
-    known = {piece.piece: piece for piece in proto.pieces}
+    piece_of = {piece.piece: piece for piece in proto.pieces}
     for word, score in scores.items():
         piece = SPACE_MARK + word
-        (known.get(piece) or proto.pieces.add(piece=piece)).score = score
+        (piece_of.get(piece) or proto.pieces.add(piece=piece)).score = score
 
 
 def _score(processor: spm.SentencePieceProcessor, word: str, unknown: float) -> float:

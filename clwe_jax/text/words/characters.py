@@ -272,8 +272,8 @@ def marked_scripts() -> str:
     """The characters of the scripts without spaces that have combining marks: Thai, Tibetan and others."""
     ranges = (range(first, last + 1) for first, last in (*_OTHER_UNSPACED, *TIBETAN))
     codes = itertools.chain.from_iterable(ranges)
-    own = [code for code in codes if class_table()[code] == UNSPACED]
-    return "".join(map(chr, own)) + TSHEG
+    unspaced = [code for code in codes if class_table()[code] == UNSPACED]
+    return "".join(map(chr, unspaced)) + TSHEG
 
 
 @functools.cache

@@ -84,9 +84,9 @@ def two_letters() -> dict[str, str]:
         for two, three in table.items():
             if len(two) == 2 and two not in _WITHDRAWN:
                 codes[three] = _OWN.get(two, two)
-    for member, whole in data_dicts.NORMALIZED_MACROLANGUAGES.items():
-        if len(member) == 3 and len(whole) == 2:
-            codes.setdefault(member, _OWN.get(whole, whole))
+    for member, macrolanguage in data_dicts.NORMALIZED_MACROLANGUAGES.items():
+        if len(member) == 3 and len(macrolanguage) == 2:
+            codes.setdefault(member, _OWN.get(macrolanguage, macrolanguage))
     return codes
 
 
@@ -153,35 +153,35 @@ def name_in(name: str, languages: Sequence[str] | None) -> str:
         return name
     tag = parse_tag(name)
     ranks = {x: _rank(parse_tag(x), tag) for x in languages}
-    known = [x for x in languages if ranks[x] is not None]
-    return min(known, key=ranks.__getitem__, default=tag.code)
+    related = [x for x in languages if ranks[x] is not None]
+    return min(related, key=ranks.__getitem__, default=tag.code)
 
 
-def hint(wanted: str, known: Iterable[str]) -> str:
+def hint(wanted: str, present: Iterable[str]) -> str:
     """The end of a message on an absent language: its other name, its relatives, or what there is.
 
     Codes that look alike are no relatives: nobody who asks for 'ku' means 'uz'. A word that is no code may be
     a misspelled one.
     """
-    known = sorted(known)
+    present = sorted(present)
     tag = parse_tag(wanted)
-    same = [x for x in known if parse_tag(x).code == tag.code]
+    same = [x for x in present if parse_tag(x).code == tag.code]
     if same:
         return f"{wanted!r} is {' or '.join(map(repr, same))} here."
-    related = [x for x in known if _family(x) == _family(wanted)]
+    related = [x for x in present if _family(x) == _family(wanted)]
     if related:
         return f"Related to it: {', '.join(map(repr, related))}."
-    return nearest("" if Language.make(tag.name).is_valid() else wanted, known)
+    return nearest("" if Language.make(tag.name).is_valid() else wanted, present)
 
 
-def _rank(wanted: Tag, there: Tag) -> int | None:
-    if wanted.script and there.script and wanted.script != there.script:
+def _rank(wanted: Tag, present: Tag) -> int | None:
+    if wanted.script and present.script and wanted.script != present.script:
         return None
-    if wanted.name == there.name or three_letters(wanted.name) == three_letters(there.name):
+    if wanted.name == present.name or three_letters(wanted.name) == three_letters(present.name):
         return 0
-    if wanted.code == there.code or _stands_for(wanted.code) == _stands_for(there.code):
+    if wanted.code == present.code or _stands_for(wanted.code) == _stands_for(present.code):
         return 1
-    if wanted.code in _WITHOUT_STANDARD and _family(there.name) == wanted.code:
+    if wanted.code in _WITHOUT_STANDARD and _family(present.name) == wanted.code:
         return 2
     return None
 
@@ -199,8 +199,8 @@ def three_letters(name: str) -> str:
 def _family(name: str) -> str:
     """The macrolanguage of a language, or itself."""
     tag = parse_tag(name)
-    whole = data_dicts.MACROLANGUAGES.get(tag.name) or data_dicts.MACROLANGUAGES.get(tag.code)
-    return whole or tag.code
+    group = data_dicts.MACROLANGUAGES.get(tag.name) or data_dicts.MACROLANGUAGES.get(tag.code)
+    return group or tag.code
 
 
 def _choose_script(wanted: str, tag: Tag, names: Sequence[str]) -> str:

@@ -87,9 +87,9 @@ class Normalizer:
             if not self.bert:
                 text = _SPACED.sub("'", text)
             text = unicodedata.normalize(self.form, text)
-            for sign, tones, vowel, both in characters.SARA_AM if not self.bert else ():
+            for sign, tones, vowel, am in characters.SARA_AM if not self.bert else ():
                 if sign in text:
-                    text = re.sub(f"{sign}([{tones}]?)[{vowel}{both}]", rf"\1{both}", text)
+                    text = re.sub(f"{sign}([{tones}]?)[{vowel}{am}]", rf"\1{am}", text)
         text = text.translate(_changes(self.lower_case, simplify, self.bert, self.strip_accents))
         if characters.LETTER_APOSTROPHE in text and not self.bert:
             text = _letter_apostrophe(words.rules_of(language)).sub("'", text)

@@ -90,8 +90,8 @@ def _forms(dictionary: Dictionary, language: str, counts: Mapping[str, int]) -> 
     foreign = [row for row, scripts in enumerate(of_words) if scripts and script not in scripts]
     if len(foreign) < max(_FEWEST, _SHARE * len(words)):
         return {}
-    known = set(range(len(words))).difference(foreign)
-    pairs = _pairs(dictionary, language, words, foreign, known)
+    in_text_script = set(range(len(words))).difference(foreign)
+    pairs = _pairs(dictionary, language, words, foreign, in_text_script)
     # Reversed: of words with one Latin form the first in `counts` stays.
     by_form = {
         latin(word): word for word in reversed(list(counts)) if _scripts([word]) == {script: 1}
@@ -102,12 +102,12 @@ def _forms(dictionary: Dictionary, language: str, counts: Mapping[str, int]) -> 
     letters = _learn_letters(sorted(set(pairs)))
     if letters is None:
         return {}
-    found = {}
+    form_of = {}
     for row in foreign:
         parts = [_respell_word(part, letters, counts) for part in words[row].split(" ")]
         if all(parts):
-            found[row] = " ".join(parts)
-    return found
+            form_of[row] = " ".join(parts)
+    return form_of
 
 
 def _pairs(
@@ -115,7 +115,7 @@ def _pairs(
     language: str,
     words: Sequence[str],
     foreign: Iterable[int],
-    known: set[int],
+    in_text_script: set[int],
 ) -> list[tuple[str, str]]:
     """Entries in another script, and those in the text's script with a translation of theirs."""
     start = int(dictionary.language_splits[dictionary.languages.index(language)])
@@ -124,13 +124,13 @@ def _pairs(
     for source, target in zip(*(side.tolist() for side in dictionary.edges())):
         if start <= source < start + len(words):
             translations[source - start].append(target)
-            if source - start in known:
+            if source - start in in_text_script:
                 by_target[target].append(source - start)
-    found: set[tuple[int, int]] = set()
+    row_pairs: set[tuple[int, int]] = set()
     for row in foreign:
         for target in translations[row]:
-            found |= {(row, near) for near in by_target[target]}
-    return [(words[a], words[b]) for a, b in sorted(found) if " " not in words[a] + words[b]]
+            row_pairs |= {(row, near) for near in by_target[target]}
+    return [(words[a], words[b]) for a, b in sorted(row_pairs) if " " not in words[a] + words[b]]
 
 
 Letters = Mapping[str, Mapping[str, float]]
@@ -172,11 +172,11 @@ def _align_letters(a: str, b: str, letters: Letters | None) -> tuple[float, list
     if (len(a), len(b)) not in best:
         return math.inf, []
     path = []
-    here = (len(a), len(b))
-    while here != (0, 0):
-        before = best[here][1]
-        path.append((a[before[0] : here[0]], b[before[1] : here[1]]))
-        here = before
+    end = (len(a), len(b))
+    while end != (0, 0):
+        before = best[end][1]
+        path.append((a[before[0] : end[0]], b[before[1] : end[1]]))
+        end = before
     return best[len(a), len(b)][0], path[::-1]
 
 
@@ -212,12 +212,12 @@ def _respell_word(word: str, letters: Letters, counts: Mapping[str, int]) -> str
 
 def _scripts(words: Iterable[str] | Mapping[str, int]) -> dict[str, int]:
     """Script -> letters, of words or of counted words; a word alone counts each script once."""
-    found: collections.Counter[str] = collections.Counter()
+    letters: collections.Counter[str] = collections.Counter()
     weights = words if isinstance(words, Mapping) else None
     for word in words:
         for script in {_script(letter) for letter in word if letter.isalpha()}:
-            found[script] += weights[word] if weights is not None else 1
-    return dict(found)
+            letters[script] += weights[word] if weights is not None else 1
+    return dict(letters)
 
 
 @functools.lru_cache(maxsize=1 << 14)

@@ -55,7 +55,7 @@ class Tally:
         pairs = self._known.get((language, raw))
         if pairs is None:
             spelled = written_words(raw, words, self._normalizer, language)
-            pairs = [(key, own) for key, own in zip(words, spelled) if own != key]
+            pairs = [(key, spelling) for key, spelling in zip(words, spelled) if spelling != key]
             if len(raw) < _MANY_CHARACTERS:
                 self._known[language, raw] = pairs
         if pairs:
@@ -78,8 +78,8 @@ class Tally:
           entries: entry -> its key, of those that differ in more than their case.
           all_entries: the entries as often as they occur.
         """
-        found = collections.Counter(entry for entry in all_entries if entry in entries)
-        for entry, count in found.items():
+        entry_counts = collections.Counter(entry for entry in all_entries if entry in entries)
+        for entry, count in entry_counts.items():
             key = entries[entry]
             [spelling] = written_words(entry, [key], self._normalizer, language)
             if spelling != key:
@@ -93,14 +93,14 @@ class Tally:
         """
         result: dict[str, dict[str, str]] = {}
         for language, counts in self._counts.items():
-            own = collections.Counter(totals.get(language, {}))
+            as_key = collections.Counter(totals.get(language, {}))
             best: dict[str, tuple[int, str]] = {}
             for (key, spelling), count in counts.items():
-                own[key] -= count
+                as_key[key] -= count
                 # The spelling itself breaks ties, so that the order of the text does not matter.
                 if key not in best or (count, spelling) > best[key]:
                     best[key] = count, spelling
-            chosen = {x: spelling for x, (count, spelling) in best.items() if count >= own[x]}
+            chosen = {x: spelling for x, (count, spelling) in best.items() if count >= as_key[x]}
             if chosen:
                 result[language] = chosen
         return result
@@ -121,10 +121,10 @@ def written_words(
       raw: the text.
       words: its words in their order, or one key of several words.
     """
-    own = as_written(raw, normalizer, language)
-    if own == "".join(words):
+    written = as_written(raw, normalizer, language)
+    if written == "".join(words):
         return words
-    segments = list(own) if own.isascii() else _segment().findall(own)
+    segments = list(written) if written.isascii() else _segment().findall(written)
     ends = [0]
     for segment in segments:
         ends.append(ends[-1] + _length(segment, normalizer))
@@ -152,16 +152,16 @@ def readable(word: str, language: str) -> str:
     return word.upper() if code_of(language) == "chr" else word
 
 
-def merge(first: Spellings, known: Mapping[str, Iterable[str]], second: Spellings) -> Spellings:
+def merge(first: Spellings, words: Mapping[str, Iterable[str]], second: Spellings) -> Spellings:
     """The spellings of `first` for the words that it knows, and those of `second` for the others.
 
     Args:
-      known: language -> the keys that `first` has met, however they are written.
+      words: language -> the keys that `first` has met, however they are written.
     """
     merged = {}
     for language in {**first, **second}:
         others = dict(second.get(language, {}))
-        for key in known.get(language, ()):
+        for key in words.get(language, ()):
             others.pop(key, None)
         merged[language] = {**others, **first.get(language, {})}
     return merged
@@ -192,9 +192,9 @@ def _length(segment: str, normalizer: Normalizer) -> int:
 def _segment() -> re.Pattern:
     """A character with those behind it that normalisation may compose with it."""
     codes = np.flatnonzero(_composing_table())
-    whole = [f"{sign}[{tones}]?{vowel}" for sign, tones, vowel, _ in characters.SARA_AM]
+    composed_vowels = [f"{sign}[{tones}]?{vowel}" for sign, tones, vowel, _ in characters.SARA_AM]
     composed = f".[{characters.character_class(codes)}]*"
-    return re.compile("|".join([*whole, composed]), re.DOTALL)
+    return re.compile("|".join([*composed_vowels, composed]), re.DOTALL)
 
 
 @functools.cache

@@ -231,14 +231,14 @@ class Segmenter:
                 kind = ALONE
                 place += len(matched)
                 continue
-            own = stretch.get(character, ALONE)
-            if pending and (own == MARK or (own != ALONE and own == kind)):
+            this_kind = stretch.get(character, ALONE)
+            if pending and (this_kind == MARK or (this_kind != ALONE and this_kind == kind)):
                 pending += character
             else:
                 if pending:
                     yield pending
                 pending = character
-            kind = own
+            kind = this_kind
             place += 1
         if pending:
             yield pending
