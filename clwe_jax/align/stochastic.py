@@ -96,7 +96,7 @@ def _best_of_both(
         backward = search.merge(backward, part, start, k)
         start += len(slab)
         forward.append([np.asarray(x) for x in best])  # keeps the other slabs out of memory
-    return tuple(np.concatenate(values) for values in zip(*forward)), backward
+    return tuple(np.concatenate(slabs_best) for slabs_best in zip(*forward)), backward
 
 
 @search.on_device()

@@ -220,9 +220,9 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
                 counts.repaired_lines,
                 counts.lines,
             )
-    joined = Corpus(list(numbers), ids, splits, places, files, describe_repairs(read_lines))
+    corpus = Corpus(list(numbers), ids, splits, places, files, describe_repairs(read_lines))
     return dataclasses.replace(
-        joined, spellings=tally.spellings({x: joined.counts(x) for x in ids})
+        corpus, spellings=tally.spellings({x: corpus.counts(x) for x in ids})
     )
 
 

@@ -36,8 +36,8 @@ def link_words(
     rows = word_rows.rows(graph, options.dim, seed)
     links = {}
     hub = rows.of(graph.hub)
-    for (a, b), ids in pairs.items():
-        sides = [[sentences[x][row] for row in ids[:, n].tolist()] for n, x in enumerate((a, b))]
+    for (a, b), linked in pairs.items():
+        sides = [[sentences[x][row] for row in linked[:, n].tolist()] for n, x in enumerate((a, b))]
         kept = [n for n, words in enumerate(zip(*sides)) if all(map(len, words))]
         sides = [[side[n] for n in kept] for side in sides]
         vectors = [hub if x == graph.hub else rows.of(x) for x in (a, b)]

@@ -123,11 +123,11 @@ class TextCorpus:
         absent = [language for language, files in self.files.items() if not files]
         if absent:
             codes = _languages_in(directory)
-            texts = f"It has text in {', '.join(map(repr, codes))}. " if codes else "It has none. "
+            holds = f"It has text in {', '.join(map(repr, codes))}. " if codes else "It has none. "
             unread = _describe_unread(directory, absent[0])
             raise ValueError(
                 f"{directory} has no text in {', '.join(map(repr, absent))} (expected "
-                f"{absent[0]}.txt[.gz] or {absent[0]}/*.txt[.gz] there). {unread}{texts}{hint(absent[0], codes)} "
+                f"{absent[0]}.txt[.gz] or {absent[0]}/*.txt[.gz] there). {unread}{holds}{hint(absent[0], codes)} "
                 "--config.data.languages chooses the languages."
             )
         for language, files in self.files.items():
