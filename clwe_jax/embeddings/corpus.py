@@ -221,9 +221,8 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
                 counts.lines,
             )
     corpus = Corpus(list(numbers), ids, splits, places, files, describe_repairs(read_lines))
-    return dataclasses.replace(
-        corpus, spellings=tally.spellings({x: corpus.counts(x) for x in ids})
-    )
+    spellings = tally.spellings({x: corpus.counts(x) for x in ids})
+    return dataclasses.replace(corpus, spellings=spellings)
 
 
 @time_parts.part(time_parts.TEXT)

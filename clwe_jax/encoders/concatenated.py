@@ -116,8 +116,7 @@ class ConcatenatedEncoder:
         words_in_context = self._first.in_context(texts, language)
         beside = self._second.of_words([words for words, _ in words_in_context], language)
         return [
-            (words, self.join(first, other, language))
-            for (words, first), other in zip(words_in_context, beside)
+            (words, self.join(x, y, language)) for (words, x), y in zip(words_in_context, beside)
         ]
 
     def of_words(

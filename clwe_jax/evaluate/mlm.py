@@ -55,8 +55,7 @@ class MlmEvaluator(ByIdentity, MlmEvaluation):
         # As an array the step does not compile a program of its own.
         variables = {**model.variables, _STEP: np.int32(model.step)}
         by_metric: dict[str, list[float]] = {}
-        count = self.batches or None
-        heldout = {x: batches[:count] for x, batches in self.context.heldout.items()}
+        heldout = {x: y[: self.batches or None] for x, y in self.context.heldout.items()}
         with terminal.task("batches", sum(map(len, heldout.values()))) as advance:
             for language, batches in heldout.items():
                 totals: dict[str, Sums] = {}

@@ -222,10 +222,10 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         # `own` is the state at the word: the one that predicts it varies mostly with the embedding
         # of the word before it, which is noise for the clusters (section 3.1).
         hidden = (output.forward, output.backward)[number]
-        inputs = output.layers[-1][number]
+        h = output.layers[-1][number]
         languages = batch["language_ids"]
         if not self._loss.aware:
-            return Occurrences(target, hidden, inputs, weights, languages)
+            return Occurrences(target, hidden, h, weights, languages)
         # `places` are the positions of the words, `at` the positions that predict them.
         after = number == 1 and self.backward == "window"
         if self._context:
@@ -233,16 +233,14 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
             at = slice(2, None) if after else slice(None, -2)
             forward, backward = output.layers[-1]
             # [B, L - 2, 2 P]: from the word before and from the word after
-            inputs = jnp.concatenate([forward[:, :-2], backward[:, 2:]], -1)
+            h = jnp.concatenate([forward[:, :-2], backward[:, 2:]], -1)
         else:
             places = slice(1, None)
             at = slice(None, -1)
             if after:
                 places, at = at, places
-            inputs = inputs[:, places]
-        return Occurrences(
-            words[:, places], hidden[:, at], inputs, weights[:, at], languages[:, places]
-        )
+            h = h[:, places]
+        return Occurrences(words[:, places], hidden[:, at], h, weights[:, at], languages[:, places])
 
     def update(self, variables: Variables, observed: Any, step: Array):
         rows = {"rows": observed["rows"]}

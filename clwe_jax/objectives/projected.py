@@ -44,13 +44,12 @@ class Projected:
         for language, matrices in self.maps.items():
             mask = (batch["language_ids"] == language)[..., None]
             for number, matrix in enumerate(jnp.asarray(matrices)):
+                states = layers[number]
                 # In float32, also on accelerators, which would round the states in this product.
                 mapped = jnp.matmul(
-                    layers[number].astype(jnp.float32), matrix, precision=jax.lax.Precision.HIGHEST
+                    states.astype(jnp.float32), matrix, precision=jax.lax.Precision.HIGHEST
                 )
-                layers[number] = jnp.where(
-                    mask, mapped.astype(layers[number].dtype), layers[number]
-                )
+                layers[number] = jnp.where(mask, mapped.astype(states.dtype), states)
         return Hidden(tuple(layers))
 
 

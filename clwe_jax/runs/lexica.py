@@ -133,10 +133,9 @@ def induce_all(
     sizes: dict[str, int] = {}
     for source, target in wanted if max_words else ():
         if f"{target}-{source}" not in sizes:
-            vectors = model.word_space(source, target, max_words)
+            spaces = model.word_space(source, target, max_words)
             judged = model.entries.accepted, model.entries.rejected
-            listed = (pairs.pairs_between(source, target) for pairs in judged)
-            pairs = induce_pairs(*vectors, *listed)
+            pairs = induce_pairs(*spaces, *(x.pairs_between(source, target) for x in judged))
             write(os.path.join(workdir, "induced", f"{source}-{target}.txt"), pairs)
             sizes[f"{source}-{target}"] = len(pairs)
     return sizes
