@@ -120,8 +120,8 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
           all layers if there are fewer), in the same direction.
         retrieval/mean*, retrieval/layer{k}/acc@1*, retrieval/mean_last4*, retrieval/chance: these
           figures, averaged over the pairs.
-        retrieval/sif/...: the same figures of sentences whose words are weighted by SIF,
-          for encoders that know how often words occur.
+        retrieval/sif/...: the same figures of sentences whose words are weighted by SIF, as in
+          `Model.encode`, for encoders that know how often words occur.
         retrieval/cut: the share of sentences that were too long for the model.
         """
         by_metric: dict[str, list[float]] = {}  # without languages in its name -> of all pairs

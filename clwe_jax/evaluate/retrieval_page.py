@@ -102,7 +102,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     sif = figures.by_pair(run.figures, _SIF)
     if sif:
         text += (
-            " SIF: words weighted by a / (a + p), where p is their share in the run's "
+            " SIF: words weighted, as in `encode`, by a / (a + p), where p is their share in the run's "
             "text and a is 0.001."
         )
     with_floor = [how for how, x in _LAST.items() if x.floor(run.figures)]
