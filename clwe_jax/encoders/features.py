@@ -210,7 +210,7 @@ class FeatureReader:
         number = {text: place for place, text in enumerate(distinct)}
         if self.one_vector:
             # The layers are chosen here, not by the authors of a downloaded model.
-            vectors = by_layer(self.encoder).sentences(distinct, language)
+            vectors = by_layer(self.encoder).pool_texts(distinct, language, "own")
             vectors = select(vectors, self.layers)[:, None]
         else:
             words = (self.encoder.words(x, language) for x in distinct)
