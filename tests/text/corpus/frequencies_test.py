@@ -44,7 +44,7 @@ def test_a_folder_keeps_them(tmp_path):
     assert frequencies.load(str(tmp_path)) == FOUND
     for damaged in ("{", '{"en": 3}'):
         (tmp_path / frequencies.FILE).write_text(damaged)
-        with pytest.raises(ValueError, match="counts.json .*delete it"):
+        with pytest.raises(ValueError, match="counts.json .*Delete it"):
             frequencies.load(str(tmp_path))
 
 
