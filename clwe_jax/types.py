@@ -28,16 +28,16 @@ def piece_shapes(rows: int, length: int, entries: bool = False) -> dict[str, jax
     Returns:
       All [B, L]:
       inputs: int32, piece ids after masking.
-      targets: int32, the piece to predict where loss_weights > 0.
-      loss_weights: float32, 1 where a piece is predicted, else 0. Each piece of a masked word is predicted;
-        with `entries=True` only its first piece, for the whole word.
+      targets: int32, the piece to predict where loss_weights > 0; with `entries=True` the word's own piece.
+      loss_weights: float32, 1 where a piece is predicted, else 0: at each piece of a masked word; with
+        `entries=True` at its first, whose labels are all pieces of the word and of its translations.
       positions: int32, starting at 0 in every segment.
       segment_ids: int32, 1, 2, ... within a row; 0 is padding. No segment reads another.
-      language_ids: int32, where a piece is predicted the language of that piece, elsewhere the language of
+      language_ids: int32, where a piece is predicted the language of its target, elsewhere the language of
         the input piece. Both may differ from the text's: a synonym can be the label, or stand in the input.
       source_language_ids: int32, the language of the text.
-      entries (with `entries=True`): int32, 1 + the number of the entry in the run's
-        `text.dictionary.label_table.LabelTable`, all of whose labels are predicted here; 0: no entry.
+      entries (with `entries=True`): int32, 1 + the number of the word's entry in the run's
+        `text.dictionary.label_table.LabelTable`; all labels of this entry are predicted. 0: no entry.
     """
     keys = ["inputs", "targets", "loss_weights", "positions", "segment_ids"]
     keys += ["language_ids", "source_language_ids"]
@@ -49,7 +49,7 @@ def piece_shapes(rows: int, length: int, entries: bool = False) -> dict[str, jax
 
 # A batch of `objectives.contrastive` also holds each row's code-switched copy: `COPY + key` beside `key`.
 COPY = "copy_"
-# Keys of arrays without an axis of rows, such as the characters of a batch's words: no microbatch splits them.
+# Keys of arrays without an axis of rows, which no microbatch splits: the characters of a batch's distinct words.
 SHARED_KEYS = ("characters",)
 
 
@@ -162,10 +162,10 @@ class Stateful(Protocol):
         Returns:
           The changed collections, and None or a function that overwrites some entries of the parameters with
           others. A new sense, for example, starts from the vector of another sense. The step applies the
-          function to 'params' and to every tree of the optimizer's state that is built like it (the moments,
-          and the start values of the option `decay_to_start`), whose old values belong to what was
-          overwritten. In these trees an `optax.MaskedNode` stands for a parameter that is frozen or of another
-          group.
+          function to 'params' and, by `optim.map_param_trees`, to every tree of the optimizer's state that is
+          built like it (the moments, and the start values towards which `decay_to_start` pulls), whose old
+          values belong to what was overwritten. In these trees an `optax.MaskedNode` stands for a parameter
+          that is frozen or belongs to another of `optimizer.groups`.
         """
 
 
@@ -217,7 +217,7 @@ class Generates(Protocol):
 
 
 class TrainingEvaluator(Protocol):
-    """What the training loop calls: a measurement of variables, which the loop has instead of an encoder.
+    """What the training loop calls to measure a model: it has the model's variables, but no encoder.
 
     `runs.evaluators.InTraining` makes one of an evaluator of encoders and the encoder that is in training.
     """
@@ -225,4 +225,4 @@ class TrainingEvaluator(Protocol):
     every_steps: int  # training steps between two runs; 0: at the end only
 
     def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
-        """Yields (path of a metric, value) of the variables, sharded as in training, after `step` steps."""
+        """Yields (path of a metric, value) after `step` steps; `variables` are sharded as in training."""

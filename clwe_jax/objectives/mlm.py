@@ -28,10 +28,10 @@ from clwe_jax.options.objectives import MlmOptions
 from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_shapes
 
-# Name of the collection that holds the arrays of the objective's `LabelTable`. As a collection they are an
-# argument of the compiled step; read from `self.labels` they would be copied into its program as constants.
-# Only their sizes are read from there, because shapes must be known when the step is compiled.
-LABELS = "labels"
+# Name of the collection that holds the arrays of the objective's `label_table`. As a collection they are an
+# argument of the compiled step; read from `self.label_table` they would become constants of its program.
+# Only sizes are read from `self.label_table`, because shapes must be known when the step is compiled.
+LABEL_TABLE = "labels"
 
 
 @jax.custom_vjp
@@ -78,7 +78,7 @@ def measure_row_fill(segment_ids: Array, predicted: Array, left_out: Array) -> d
 
     Returns:
       'predictions_per_row'; 'padding', the share of positions without a piece; 'overflow', the
-      share of positions that were left out, which is 0 for the batches of `clwe_jax.data`.
+      share of positions that were left out: 0 unless a caller made batches without `clwe_jax.data`.
     """
     padding = (segment_ids == 0).sum(dtype=jnp.float32)
     return {
@@ -109,16 +109,16 @@ class MlmObjective(MlmOptions):
       vocab_size: number of pieces. `model.vocab_size`, the rows of the backbone's table, may be larger, so
         that devices can share the table evenly; no piece uses the last rows.
       max_predictions: P, maximum number of predicted positions in a row.
-      labels: all labels of each dictionary entry; None: `batch["targets"]` are labels that were drawn.
+      label_table: all labels of each dictionary entry; None: `batch["targets"]` are labels that were drawn.
     """
 
     model: Transformer
     vocab_size: int
     max_predictions: int
-    labels: LabelTable | None = dataclasses.field(default=None, compare=False, repr=False)
+    label_table: LabelTable | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-        return piece_shapes(rows, length, entries=self.labels is not None)
+        return piece_shapes(rows, length, entries=self.label_table is not None)
 
     @property
     def max_length(self) -> int:
@@ -131,13 +131,13 @@ class MlmObjective(MlmOptions):
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         variables = self.module.init(rng, batch, self.max_predictions)
-        if self.labels is None:
+        if not (table := self.label_table):
             return variables
         # `members` [V, N] says in which languages a piece is a label. The last rows of the backbone's table,
         # which no piece uses, are labels in no language.
-        unused_rows = self.model.vocab_size - len(self.labels.members)
-        members = np.pad(self.labels.members, ((0, unused_rows), (0, 0)))
-        return {**variables, LABELS: self.labels._replace(members=members)._asdict()}
+        unused_rows = self.model.vocab_size - len(table.members)
+        members = np.pad(table.members, ((0, unused_rows), (0, 0)))
+        return {**variables, LABEL_TABLE: table._replace(members=members)._asdict()}
 
     def loss(
         self,
@@ -156,9 +156,9 @@ class MlmObjective(MlmOptions):
           'monolingual_loss', 'cross_lingual_loss': over the labels in the language of the text, and in
             other languages; 'cross_lingual_share': the share of the latter.
           'predictions_per_row', 'padding', 'overflow': how full the rows are (`measure_row_fill`).
-          'drift': with `stay_near_embeddings`, the mean distance between the layers' outputs and the
+          'drift': with `stay_near_embeddings`, the mean of 1 - cosine of the layers' outputs and the
             embedding, at the positions that are not predicted.
-          'label_distance': with `align_labels`, the mean distance between the embeddings of a predicted word
+          'label_distance': with `align_labels`, the mean of 1 - cosine of the embeddings of a predicted word
             and of its labels.
           In training each of these distances, times its option, is added to the loss of every position.
         """
@@ -167,19 +167,19 @@ class MlmObjective(MlmOptions):
         output: Predictions = encode(
             model_variables, batch, self.max_predictions, train=train, rngs=rngs
         )
-        distances = {}  # name -> weight in the loss, sums
+        distances = {}  # name -> weight in the loss, `Sums`
         if self.stay_near_embeddings:
             # Without this penalty training moves the layers out of the token table's space (docs/lessons.md).
             distances["drift"] = self.stay_near_embeddings, output.drift
-        if self.labels is None:
+        if self.label_table is None:
             sums = self._score_drawn_labels(model_variables, output)
         else:
-            labels = expected_labels.look_up(
-                variables[LABELS], output.entries, self.labels.max_labels
+            labels = expected_labels.look_up(  # K labels of each position, [B, P, K]
+                variables[LABEL_TABLE], output.entries, self.label_table.max_labels
             )
             # A label weighs its probability, at a position that is predicted; at others nothing.
             labels = labels.replace(weights=labels.weights * output.weights[..., None])
-            members = variables[LABELS]["members"]
+            members = variables[LABEL_TABLE]["members"]
             sums = self._score_all_labels(model_variables, output, labels, members)
             if self.align_labels:
                 table = variables["params"]["backbone"]["token_embedding"]
@@ -225,10 +225,10 @@ class MlmObjective(MlmOptions):
         languages = members_VN.shape[1]
         score = functools.partial(self.module.apply, variables, method="score")
         if self.model.options.condition_on_language:
-            # The head reads the language of the label, so that it needs a matrix product for each language,
-            # all of them of the size of the language with the most pieces. That size must be known when the
-            # step is compiled, so it comes from `self.labels`, not from the argument `members_VN`.
-            most_pieces = int(self.labels.members.sum(0).max())
+            # The head reads the language of the label, so that it needs a matrix product for each language. A
+            # loop computes them, which needs equal shapes: all have the size of the language with the most
+            # pieces, known when the step is compiled, so from `self.label_table` and not from `members_VN`.
+            most_pieces = int(self.label_table.members.sum(0).max())
             weighted_losses_BPN, correct_BP = expected_labels.cross_entropy_language_by_language(
                 score, output.hidden, labels, members_VN, most_pieces
             )

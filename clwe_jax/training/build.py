@@ -52,7 +52,7 @@ def build_objective(
         translations=translations,
         backward=config.task.backward,
         seed=config.seed,
-        labels=labels,
+        label_table=labels,
         specials=specials or {name: i for i, name in enumerate(base_vocab.SPECIALS)},
     )
     model = _build(

@@ -14,7 +14,7 @@ from clwe_jax.types import SHARED_KEYS, Array, Batch, Objective, Stateful, Sums,
 
 Metrics = dict[str, Sums]
 StepFn = Callable[[TrainState, Batch], tuple[TrainState, Metrics]]
-# (variables, batch, step, key) -> gradients of the summed loss, sums of the metrics, observations.
+# (variables, batch, step, key) -> gradients of the summed loss, metrics, observations (`Objective.loss`).
 GradientFn = Callable[[Variables, Batch, Array, Array], tuple[Any, Metrics, Any]]
 # parameters -> the same tree without the frozen ones: an `optax.MaskedNode` stands in the place of each.
 DropFrozen = Callable[[Any], Any]
@@ -61,7 +61,7 @@ def make_step(
         # `seed` is the run's key as numbers. From it and the step a resumed run draws the same numbers.
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
         grads, sums, observed = gradients(state.variables, batch, state.step, key)
-        weight = jnp.maximum(sums["loss"].weight, 1.0)  # a batch without predictions has weight 0
+        weight = jnp.maximum(sums["loss"].weight, 1.0)  # 0 without predictions, else at least 1
         # The norm of the mean loss's gradient, computed once for the check and for clipping.
         norm = optax.tree.norm(grads) / weight
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
@@ -118,8 +118,8 @@ def make_gradients(objective: Objective, drop_frozen: DropFrozen) -> GradientFn:
 def accumulate_gradients(gradients: GradientFn, microbatches: int) -> GradientFn:
     """Makes `gradients` process a batch in microbatches, one after the other, which saves memory.
 
-    Row r belongs to microbatch r % microbatches. So each has rows of every device, and no row changes its
-    device.
+    Row r belongs to microbatch r % microbatches. A device holds neighbouring rows, so that each microbatch
+    has rows of every device, and no row changes its device.
     """
     if microbatches == 1:
         return gradients
@@ -144,11 +144,11 @@ def accumulate_gradients(gradients: GradientFn, microbatches: int) -> GradientFn
             grads, sums, observed = differentiate(*arguments)
             return jax.tree.map(jnp.add, totals, (grads, sums)), observed
 
-        # The arguments of `differentiate` for all microbatches, each along a first axis, and for one.
+        # The arguments of `differentiate`: those of all microbatches, stacked, and the shapes of a single one's.
         row_states = jax.tree.map(deal, variables.get("rows", {}))
         stacked = jnp.arange(microbatches), row_states, jax.tree.map(deal, by_row)
         single = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), stacked)
-        # scan needs totals to start from: zeros of the shapes that one microbatch has.
+        # The totals start from zeros of the shapes of one microbatch's gradients and sums.
         shapes = jax.eval_shape(differentiate, *single)[:2]
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
         (grads, sums), observed = jax.lax.scan(add, zeros, stacked)
@@ -184,8 +184,5 @@ def update_collections(
 
 def _restore_frozen(trainable: Any, params: Any) -> Any:
     """Undoes `drop_frozen`: each `optax.MaskedNode` in `trainable` becomes the parameter of `params`."""
-
-    def is_masked(x: Any) -> bool:
-        return isinstance(x, optax.MaskedNode)
-
+    is_masked = lambda x: isinstance(x, optax.MaskedNode)
     return jax.tree.map(lambda a, b: b if is_masked(a) else a, trainable, params, is_leaf=is_masked)

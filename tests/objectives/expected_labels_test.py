@@ -38,7 +38,7 @@ def make_objective(table, **changes):
         layers=1, width=8, heads=2, mlp_dim=12, dropout=0.0, language_embeddings=False, **changes
     )
     model = Transformer(sizes, PADDED, len(LANGUAGES), LENGTH)
-    return MlmObjective(model=model, vocab_size=VOCAB, max_predictions=3, labels=table)
+    return MlmObjective(model=model, vocab_size=VOCAB, max_predictions=3, label_table=table)
 
 
 def entry(word, language):
@@ -109,7 +109,7 @@ def test_the_loss_is_the_mean_over_all_draws(conditioned):
     variables = start(objective, batch)
     found, sums, gradient = loss_and_gradient(objective)(variables, batch)
 
-    drawn = loss_and_gradient(dataclasses.replace(objective, labels=None))
+    drawn = loss_and_gradient(dataclasses.replace(objective, label_table=None))
     plain = {key: value for key, value in batch.items() if key != "entries"}
     total, mean = 0.0, jax.tree.map(np.zeros_like, gradient)
     count = 0

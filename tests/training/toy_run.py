@@ -84,7 +84,7 @@ def labels():
 def objective(labels=None, **model):
     sizes = dict(layers=1, width=16, heads=2, mlp_dim=32, dropout=0.1)
     backbone = Transformer(TransformerOptions(**{**sizes, **model}), PADDED, 3, LENGTH)
-    return MlmObjective(model=backbone, vocab_size=VOCAB, max_predictions=4, labels=labels)
+    return MlmObjective(model=backbone, vocab_size=VOCAB, max_predictions=4, label_table=labels)
 
 
 @dataclasses.dataclass(frozen=True)
