@@ -97,16 +97,17 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     by_pair = figures.by_pair(run.figures, _NAME)
     measured = set().union(*by_pair.values())
     main, ending = main_method(run.figures)
+    inverted = ", inv. softmax by the inverted softmax (Smith et al. 2017)"
     text = (
         "P@k is the share of source words with a translation of the test dictionary among their k "
         "nearest words of the other language; MRR is the mean reciprocal rank of the first "
         "translation (0 beyond ten). NN finds the nearest word by cosine, CSLS by the cosine less the mean "
-        "similarity to each side's ten nearest, inv. softmax by the inverted softmax (Smith et al. 2017); "
-        f"P@5, P@10 and MRR use {main}.\nThe first table shows best whether the spaces fit. It counts covered "
+        f"similarity to each side's ten nearest{inverted if 'p@1_softmax' in measured else ''}; P@5, P@10 and "
+        f"MRR use {main}.\nThe first table shows best whether the spaces fit. It counts covered "
         "words alone: those that have a vector and a translation of another spelling with a vector. The "
         "second table counts all test words, as the papers do. There a word without a vector translates to "
         "itself, and a word whose translations have no vector is wrong. The columns of covered words in this "
-        "table follow MUSE's script."
+        "table leave such words out, as MUSE's script does, but count equal spellings."
     )
     if any(name.endswith("_low") for name in measured):
         text += " Below a figure: its 95% interval over words."
@@ -141,7 +142,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
             title=f"{title} ({tests})" if tests else title,
         )
     for split, title in _SPLITS.items():
-        blocks += _parts(by_pair, split, title, ending)
+        blocks += _parts(by_pair, split, f"{title}, P@1 {_SHORT.get(main, main)}", ending)
     levels = floor.levels(run, f"{FLOOR}{_NAME}/*/p@1{ending}", _CHANCE)
     blocks.append(floor.with_level_lines(_induction_by_layer((run, *others)), levels))
     endings = {"cosine": "", "CSLS": "_csls"}
@@ -153,9 +154,8 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
 
 def _covered_columns(main: str) -> dict[str, Column]:
     """P@1 of the covered words of different spelling by method, with coverage and size."""
-    names = {name: _SHORT.get(name, name) for name in _METHODS}
     columns = {
-        f"p@1{x}_distinct_covered": Column(f"P@1 {names[name]}", "percent", name == main)
+        f"p@1{x}_distinct_covered": Column(f"P@1 {_SHORT.get(name, name)}", "percent", name == main)
         for name, x in _METHODS.items()
     }
     return columns | {
@@ -165,10 +165,9 @@ def _covered_columns(main: str) -> dict[str, Column]:
 
 
 def _induction_columns(main: str, ending: str) -> dict[str, Column]:
-    compared = ("nearest neighbour", main)
     names = {name: _SHORT.get(name, name) for name in _METHODS}
     columns = {
-        f"p@1{x}": Column(f"P@1 {names[name]}", "percent", name in compared)
+        f"p@1{x}": Column(f"P@1 {names[name]}", "percent", name in ("nearest neighbour", main))
         for name, x in _METHODS.items()
     }
     columns |= {

@@ -28,7 +28,7 @@ from clwe_jax.text.corpus.repeats import drop_repeats
 
 # Endings of a metric's name, one for each score that the papers compare: '' is the cosine itself, the others
 # are those of `nearest_is_translation`.
-_SCORES = ("", "_centered", "_csls")
+_ENDINGS = ("", "_centered", "_csls")
 # CSLS is also measured with fewer neighbours than the papers' ten, because only one candidate is right.
 _FEW_NEIGHBOURS = 3
 _CSLS_OF_FEW = f"_csls_k{_FEW_NEIGHBOURS}"
@@ -54,7 +54,7 @@ def nearest_is_translation(
     """
     csls.check_finite(source)
     csls.check_finite(target)
-    # For each score a pair: the nearest target of each source, and the nearest source of each target.
+    # By cosine, then by each CSLS: the nearest target of each source, and the nearest source of each target.
     plain, *by_csls = both_sides.best(source, target, neighbourhoods)
     # The cosine of two sentences depends on the means of their languages, too: centering removes that part.
     [centered] = both_sides.best(source - source.mean(0), target - target.mean(0))
@@ -75,9 +75,8 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
 
     Attributes:
       context: the run that is measured.
-      outcomes: path of a metric 'mean' with one of the endings `_SCORES`, such as
-        'retrieval/de-en/mean_csls' -> whether each sentence found its translation in the last run, for tests of
-        significance. They take English sentences as the items, because pairs of several languages share them.
+      outcomes: path of a metric of sentence vectors, such as 'retrieval/de-en/mean_csls' -> whether each
+        sentence found its translation in the last run, for tests of significance.
     """
 
     headlines = retrieval_page.HEADLINES
@@ -94,7 +93,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
 
     @property
     def texts(self) -> dict[str, list[str]]:
-        """language -> its sentences in all pairs, each once; `static.given_pairs` keeps them out of training."""
+        """language -> its sentences in all pairs, each once: training on given pairs of sentences leaves them out."""
         texts: dict[str, dict[str, None]] = {}
         for pair, source, target in self._pairs if self.has_data else ():
             texts.setdefault(pair.source, {}).update(dict.fromkeys(source))
@@ -102,22 +101,22 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         return {language: list(sentences) for language, sentences in texts.items()}
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
-        """Yields metrics as fractions. A star is an ending of `_SCORES`: '' (cosine), '_centered' or '_csls'.
+        """Yields metrics as fractions. A star is an ending: '' (cosine), '_centered' or '_csls'.
 
-        `mean` is an accuracy: that of the mean of vectors (a sentence is the mean of its last four layers).
-        `mean_last4` is a mean of accuracies: each of the last four layers has one. Both have a 95% interval,
-        whose ends are further metrics, *_low and *_high.
+        In `mean` layers are averaged before the search: a sentence is the mean of its vectors in the last four
+        layers, and has one accuracy. In `mean_last4` they are averaged after it: each of the last four layers
+        has an accuracy. Both have a 95% interval, whose ends are further metrics, *_low and *_high.
 
         retrieval/{src}-{trg}/chance: one over the number of sentences.
-        retrieval/{src}-{trg}/mean*: accuracy with the encoder's own sentence vector (the mean of the
-          last four layers' vectors, if it has several layers), in both directions.
+        retrieval/{src}-{trg}/mean*: accuracy with the encoder's own sentence vector (of several layers the
+          mean of the last four), in both directions.
         retrieval/{src}-{trg}/mean_csls_k3: the same by CSLS over three neighbours.
         retrieval/{src}-{trg}/coverage: the share of the source's running words that have a vector,
           for encoders that cover some words only.
-        retrieval/{src}-{trg}/layer{k}/acc@1*: accuracy of every layer, if the encoder has several, in
-          the direction of the files' names; layer 0 is the embedding output.
+        retrieval/{src}-{trg}/layer{k}/acc@1*: accuracy of every layer, if the encoder has several, from
+          the source to the target of a pair only; layer 0 is the embedding output.
         retrieval/{src}-{trg}/mean_last4*: the mean of the accuracies of the last four layers (of
-          all layers if there are fewer), in the same direction.
+          layers 1, 2, ... if there are fewer), in the same direction.
         retrieval/mean*, retrieval/layer{k}/acc@1*, retrieval/mean_last4*, retrieval/chance: these
           figures, averaged over the pairs.
         retrieval/sif/...: the same figures of sentences whose words are weighted by SIF, as in
@@ -132,13 +131,13 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         # same English sentences; then their vectors are not computed again.
         last_target = None
         for pair, source, target in self._pairs:
-            space = model.pairwise_space(pair.source, pair.target)
-            sources = _encode_pools(space, source, pair.source)
+            space = model.pairwise_space(pair.source, pair.target)  # `model`, or this pair's own
+            sources = _encode_by_pool(space, source, pair.source)
             if last_target != (space, pair.target, target):
                 last_target = space, pair.target, target
-                targets = _encode_pools(space, target, pair.target)
-            # Results on one English sentence in several pairs of languages are not independent, so that
-            # tests of significance need to know the sentence.
+                targets = _encode_by_pool(space, target, pair.target)
+            # Results on one English sentence in several pairs of languages are not independent, so that tests
+            # of significance need to know it. Where a pair has no English side, its sources are the items.
             items = number_texts(target if pair.target == "en" else source)
             for prefix, vectors in sources.items():
                 figures = self._measure_pair(pair, prefix, vectors, targets[prefix], items)
@@ -171,7 +170,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         y = select_layer(y, MEAN_LAST4)
         right = nearest_is_translation(x, y, (self.neighbourhood, _FEW_NEIGHBOURS))
         for side, direction in enumerate(_directions(pair)):
-            for ending in _SCORES:
+            for ending in _ENDINGS:
                 outcomes = Outcomes(right[ending][side], items)
                 self.outcomes[f"{prefix}/{direction}/mean{ending}"] = outcomes
                 accuracy = float(outcomes.right.mean())
@@ -180,14 +179,14 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             yield direction, f"mean{_CSLS_OF_FEW}", float(right[_CSLS_OF_FEW][side].mean())
 
     def _measure_layers(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, float]]:
-        """The accuracy of each layer from source to target, and the mean of the last four."""
+        """The accuracy of each layer from source to target, and the mean of the last four but for layer 0."""
         layers = x.shape[1]
         if layers == 1:
             return  # the only layer is the encoder's own sentence vector
         by_layer = [
             nearest_is_translation(x[:, k], y[:, k], (self.neighbourhood,)) for k in range(layers)
         ]
-        for ending in _SCORES:
+        for ending in _ENDINGS:
             accuracies = [float(right[ending][0].mean()) for right in by_layer]
             for layer, accuracy in enumerate(accuracies):
                 yield f"layer{layer}/acc@1{ending}", accuracy
@@ -214,11 +213,11 @@ def _directions(pair: parallel.Bitext) -> tuple[str, str]:
     return pair.name, f"{pair.target}-{pair.source}"
 
 
-def _encode_pools(model: Encoder, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
-    """Prefix of metrics -> sentence vectors, float32 [N, layers, D], by each pool of the encoder."""
+def _encode_by_pool(model: Encoder, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
+    """Prefix of metrics -> sentence vectors, float32 [N, layers, D], by each way of pooling words."""
     if not isinstance(model, Pools):
         return {"retrieval": model.sentences(texts, language)}
-    by_pool = model.pool_in_all_ways(texts, language)  # one way, and 'sif' where words were counted
+    by_pool = model.pool_in_all_ways(texts, language)  # its own way; 'sif', if it counted words
     return {SIF if pool == "sif" else "retrieval": vectors for pool, vectors in by_pool.items()}
 
 

@@ -41,8 +41,8 @@ def _headline(how: str, metric: str, label: str, floors: Sequence[str], **more: 
     )
 
 
-# Words weigh alike in a static encoder's own sentence vectors and in the floor's. The layers of a language
-# model stand beside the floor whose words are weighted by SIF, where the counts of words are known.
+# Beside own vectors stands the floor whose words are weighted as in a static encoder's own vectors, beside
+# the layers of a language model the floor weighted by SIF, where the counts of words are known.
 _OWN = {
     how: _headline(
         how,
@@ -97,6 +97,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     if blocks:
         text += (
             f" By layer: the mean of the pieces' vectors, of layer 0 (the embeddings) and the others; shaded: {last}. "
+            "The encoder's own vector averages layers before the search; a mean of accuracies averages afterwards. "
             "Layers are measured in one direction of each pair of languages, the encoder's own vector in both."
         )
     sif = figures.by_pair(run.figures, _SIF)
@@ -108,13 +109,15 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     with_floor = [how for how, x in _LAST.items() if x.floor(run.figures)]
     if with_floor:
         text += floor.TEXT
+        if sif:
+            text += " The floor weights words by inverse document frequency beside the own vector, else by SIF."
     how = with_floor[-1] if with_floor else "plain"
     tests = describe_tests(run)
     of_tests = f" ({tests})" if tests else ""
     note = _note(run, others)
     own_path, last_path = (x[how].floor(run.figures) for x in (_OWN, _LAST))
     for name, title, path in (
-        ("mean_last4", f"By language pair, mean accuracy of {last}", last_path),
+        ("mean_last4", f"By language pair, mean of the accuracies of {last}", last_path),
         ("mean", "By language pair, the encoder's own sentence vector", own_path),
     ):
         columns = {f"{name}{x}": Column(method, "percent") for method, x in _METHODS.items()}

@@ -25,6 +25,8 @@ def examples(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         "A coloured tag names the language of a switched word; the original word is below it where "
         "the two differ."
     )
+    if run.option("task.labels") == "expected":
+        text += " A word's tagged label is one drawn from all those that the model learns to predict at once."
     blocks: list[Block] = [_example(row) for row in complete[:_MAX_EXAMPLES]]
     damaged = len(rows) - len(complete)
     if damaged:

@@ -6,7 +6,7 @@ from clwe_jax.report.data import Section, Table, Text, Word
 from clwe_jax.report.run_folder import RunFolder
 
 _TEXTS = {
-    "pocket": "The embedded world: this project's grammar made it; it holds no text of others.",
+    "pocket": "The embedded world, `pocket` in options: this project's grammar made it; it holds no text of others.",
     "tfds": "A TFDS data set: its page names the licence.",
     "batches": "Prepared batches of unknown text: note their origin beside them.",
     "pairs": "The sentences of the pairs.",
@@ -82,7 +82,7 @@ def loading_code(run: RunFolder) -> str:
     ]
     if to:
         lines.append(f"model.translate({word!r}, lang={asked!r}, to={to!r})")
-    lines.append(f"vectors = model.encode([{word!r}], lang={asked!r})  # sentences: float32 [N, D]")
+    lines.append(f"vectors = model.encode([{word!r}], lang={asked!r}, normalize=True)  # [N, D]")
     if (run.extras.get("senses") or {}).get("words"):
         lines.append(f"model.senses({word!r}, lang={asked!r})")
     return "\n".join(lines)

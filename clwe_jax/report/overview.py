@@ -51,7 +51,7 @@ def tiles(
 
 def _describe(run: RunFolder, headline: Headline, name: str) -> list[str]:
     """Notes on layers, the share of covered items, chance, the test sets and the floor."""
-    notes = [f"mean of {headline.layers(run.figures)}"] if headline.layers else []
+    notes = [f"mean of the accuracies of {headline.layers(run.figures)}"] if headline.layers else []
     share = run.figures.get(headline.coverage)
     if share is not None:
         notes.append(f"{figures.percent(share)} of the test items are covered")

@@ -72,8 +72,8 @@ class Leaks:
     def __str__(self) -> str:
         copies = sum(leak.share == 1 for leak in self.leaks)
         line = (
-            f"{copies:,} of {self.tests:,} test sentences stand in the {self.lines:,} lines of text, and near "
-            f"copies of {len(self.leaks) - copies:,} more"
+            f"{copies:,} of {self.tests:,} different test sentences stand in the {self.lines:,} lines of text, "
+            f"and near copies of {len(self.leaks) - copies:,} more"
         )
         files = collections.Counter(os.path.basename(leak.test[0]) for leak in self.leaks)
         named = ", ".join(f"{count:,} of {name}" for name, count in files.most_common(3))

@@ -39,7 +39,7 @@ def test_tables_have_both_columns(folder, page_of):
     assert plain[-2:] == weighted[-2:] == ["50.0%", "0.1%"] and weighted[1] == "71.0%"
     totals = [row for row in rows if row[0] == "mean" and "52.0%" in row]
     assert [row[-2:] for row in totals] == [["52.0%", "0.1%"]] * 2
-    assert "mean accuracy of layers 1 to 4, SIF" in page.section("Sentence retrieval").text
+    assert "mean of the accuracies of layers 1 to 4, SIF" in page.section("Sentence retrieval").text
     head, *rows = page.section("Lexicon induction").rows()
     assert head[-2:] == ["Dictionary floor", "Chance"]
     assert rows[0][-2:] == ["20.0%", "0.2%"]

@@ -41,7 +41,7 @@ def test_copies_and_near_copies_are_named(folders):
     ]
     # Two words occur anywhere; the third line of the text has too few of the same sequences.
     assert found.tests == 4 and found.lines == 6 and not found.unread
-    assert "1 of 4 test sentences stand in the 6 lines" in str(found)
+    assert "1 of 4 different test sentences stand in the 6 lines" in str(found)
     assert "near copies of 2 more (1 of set.de" in str(found)
 
 
@@ -114,7 +114,7 @@ def test_a_report_reads_only_the_files_that_the_run_reads(folders, tmp_path):
     with open(f"{tests}/new.en-de.tsv", "w", encoding="utf-8") as file:  # no Newari
         file.write("The weather is fine today\tDas Wetter ist heute schön")
     line = leaked_tests.describe(values, str(tmp_path))
-    assert "2 of 4 test sentences stand in the 12 lines" in line
+    assert "2 of 4 different test sentences stand in the 12 lines" in line
     assert f"--text={text} --tests={tests} names" in line
     values["data"]["pairs"] = f"{tests}/new"  # DIR/new for DIR/new.en and DIR/new.de
     for language in ("en", "de"):
