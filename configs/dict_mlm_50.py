@@ -15,12 +15,14 @@ Command:
                      cost without a TPU.
 
 :base and :paper predict 15% of the words, and draw one label for each word at random, as the paper does.
-:laptop and :small learn more from each batch. They predict 80% of the words. Most of these stay visible in
-the input: a visible word teaches its translations, and a masked word teaches the context. All labels of a
-word, in all languages, are predicted at once: the loss is the expectation of the paper's loss over the
-label that it draws. Its translations have 50% of the weight, hence the name, and the word itself the rest.
-These options draw one label at :laptop and :small, too. A head that reads the label's language, and language
-embeddings, come with it, because the model must then know the language of the label:
+:laptop and :small learn more from each batch. They predict 80% of a line's words, or all that the dictionary
+has where these are fewer: two thirds of the embedded world's. Most of these stay visible in the input: a
+visible word teaches its translations, and a masked word teaches the context. All labels of a word, in all
+languages, are predicted at once: the loss is the expectation of the paper's loss over the label that it draws.
+The translations have 50% of the weight, hence the name, and the word itself the rest.
+To draw one label at :laptop and :small, too, give the options below. The model must then know the language of
+the label: its head reads it (`condition_on_language`, in the layer `dense`), and the input has language
+embeddings. Behind this layer the output need not stay near the embeddings:
   --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \
   --config.model.language_embeddings=True --config.objective.stay_near_embeddings=0
 
@@ -41,9 +43,9 @@ from clwe_jax import options, presets
 def get_config(scale: str = "laptop"):
     # Text, evaluations and checkpoints of the scale are those of clwe_jax/presets/masked.py.
     config = presets.masked_model(scale)
-    config.system = "DICT-MLM-50"
+    config.system = "DICT-MLM-50"  # its name in reports
     pick = presets.pick_for(scale)  # pick(laptop, small, base, paper) chooses one by the scale
-    config.vocab.size = pick(8_192, 49_152, 119_552, 119_552)
+    config.vocab.size = pick(8_192, 49_152, 119_552, 119_552)  # mBERT's 119,547, rounded up
     config.data.sequence_length = pick(64, 128, 128, 512)
     config.model.update(
         layers=pick(2, 6, 12, 12),
@@ -63,7 +65,7 @@ def get_config(scale: str = "laptop"):
     )
     if scale == "laptop":
         # Muon moves the matrices of the layers alone, and Adam the rest, such as the embeddings, at the rate
-        # above. This group gives the matrices a rate of their own.
+        # above. This group gives the matrices a rate of their own; its pattern matches paths of parameters.
         config.optimizer.groups = dict(
             matrices=dict(pattern="backbone/layer_.*_kernel", learning_rate=0.02)
         )
@@ -75,15 +77,15 @@ def get_config(scale: str = "laptop"):
     # paper it is the label, the word to predict, which teaches a small model to copy.
     config.task.kept_piece = pick("text", "text", "text", "label")
     if scale in ("laptop", "small"):
-        # A batch teaches more: all labels count, and 80% of the words are predicted (`masking_rate`). Of these
-        # 20% are masked, 75% stay visible and 5% are replaced by random pieces.
+        # A batch teaches more: all labels count, and up to 80% of the words are predicted (`masking_rate`; only
+        # words with an entry can be). Of these 20% are masked, 75% stay visible, 5% become random pieces.
         config.task.labels = "expected"
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
-        config.data.max_predictions = 48 if scale == "laptop" else 96  # at most 3/4 of a row
-        # One table holds the embeddings of all languages' pieces and scores the labels. The output of the
-        # layers must stay in its space: no language embeddings, no dense layer before the scores, which alone
-        # could read the label's language (`condition_on_language`), and a loss that keeps the words that are
-        # not predicted near their embeddings.
+        config.data.max_predictions = 48 if scale == "laptop" else 96  # a row with so many is full
+        # One table holds the embeddings of all languages' pieces and scores the labels, so that the output of
+        # the layers must stay in its space. Therefore the input has no language embeddings, and no dense layer
+        # stands before the scores. (Without this layer nothing can read the label's language, hence
+        # condition_on_language=False.) A loss keeps the words that are not predicted near their embeddings.
         config.model.update(language_embeddings=False, condition_on_language=False)
         config.objective.update(dense=False, stay_near_embeddings=1.0)
         # Pre-norm learns sooner: with post-norm a model first predicts frequent pieces alone for many steps.

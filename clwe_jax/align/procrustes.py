@@ -23,19 +23,20 @@ _CHUNK_ROWS = 65_536  # rows that are converted to float64 at once, to save memo
 class Procrustes(ProcrustesOptions):
     """The orthogonal map W that minimises ||X W - Y||; row i of X and of Y are the vectors of pair i.
 
-    W = U V^T with U S V^T = X^T Y (Schoenemann 1966; Xing et al. 2015). Every refinement round
-    induces a dictionary of mutual nearest neighbours, by CSLS or another `method` of retrieval, and solves
-    for it (Conneau et al. 2018, section 2.2). The result is the map of the round with the highest
-    `induce.unsupervised_criterion`, the mean cosine of frequent words with their nearest translation.
-    Options are the fields of `ProcrustesOptions`.
+    W = U V^T with U S V^T = X^T Y (Schoenemann 1966; Xing et al. 2015). Every refinement round induces a
+    dictionary of mutual nearest neighbours, by CSLS or another `method` of retrieval, and solves for it alone
+    (Conneau et al. 2018, section 2.2). The result is the map of the round with the highest
+    `induce.unsupervised_criterion`, the mean cosine of frequent words with their nearest translation. The
+    options are fields of `ProcrustesOptions`.
     """
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """Finds the map [D, D] of a dictionary `pairs`, which is required (`alignment.Aligner.fit`).
+        """Finds the map [D, D] of a dictionary: `pairs` [P, 2], rows of both sides (`alignment.Aligner.fit`).
 
-        The alignment's `info` has 'pairs', the number of pairs in each round, and, with refinement,
-        'criterion' of each round and 'round', the number of the round whose map is kept.
+        The alignment's `info` has 'pairs', a list of how many pairs each round had, and, with refinement,
+        'criterion' of each round and 'round', the number of the round whose map is kept; 0 is the given pairs'.
         """
+        # `steps`: the preprocessing of each side, such as the subtraction of its mean.
         x, y, pairs, (source_steps, target_steps) = alignment.prepare(
             "procrustes", source, target, pairs, self.preprocess
         )
@@ -43,9 +44,9 @@ class Procrustes(ProcrustesOptions):
         info: dict = {"aligner": "procrustes", "pairs": [len(pairs)]}
         if self.refinements:
             matrix = self._refine_map(x, y, matrix, info)
-        target_map = None  # the source is brought into the space of the target
+        # No map of the target: the source is brought into its space.
         return alignment.Alignment(
-            matrix.astype(np.float32), target_map, source_steps, target_steps, info
+            matrix.astype(np.float32), None, source_steps, target_steps, info
         )
 
     def _refine_map(
@@ -62,9 +63,7 @@ class Procrustes(ProcrustesOptions):
                 mapped, y, method=self.method, max_words=self.max_words, neighbourhood=k
             )
             if not len(pairs):
-                logging.warning(
-                    "procrustes: round %d induced no pairs; the refinement ends", number
-                )
+                logging.warning("procrustes: round %d induced no pairs, and is the last", number)
                 break
             matrix = orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
             mapped = x @ matrix.astype(np.float32)
@@ -129,7 +128,7 @@ def least_squares(x: Array, y: Array, ridge: float = 0.0) -> np.ndarray:
       ridge: weight of the squared norm, at least 0.
     """
     # A singular value of x below this share of the largest one is a rounding error, and dividing by it would
-    # give huge weights. The error is that of the type in which x was computed, so this precedes float64.
+    # give huge weights. The share depends on the type in which x was computed, before float64 replaces it.
     rounding = np.finfo(np.result_type(x.dtype, np.float32)).eps * max(x.shape)
     x = np.asarray(x, np.float64)
     y = np.asarray(y, np.float64)
