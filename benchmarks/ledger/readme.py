@@ -43,7 +43,7 @@ LINES = (
     Choice("a New Testament alone", _VECTORS, "bible", *_SENTENCES),
     Choice("a dictionary, no time to train", _VECTORS, "dictionary_vectors", *_SENTENCES),
     Choice(
-        "texts that share documents",
+        "texts that share documents, a dictionary",
         "vectors, and the translations in the texts",
         "mined_vectors",
         *_SENTENCES,
@@ -51,7 +51,7 @@ LINES = (
     Choice("text, a dictionary", "a language model, in minutes", "warm_dict_mlm", *_SENTENCES),
     Choice("text, a dictionary", "DICT-MLM from random parameters", "dict_mlm_50", *_SENTENCES),
     Choice(
-        "vectors of each language",
+        "vectors of each language, a dictionary",
         "one space of them",
         "align_vecmap",
         "words translated",
@@ -64,7 +64,12 @@ LINES = (
         "F1",
         [Headline("zero_shot/ner/mean_f1", "F1")],
     ),
-    Choice("sentences and translations", "sentence vectors, a translator", "laser", *_SENTENCES),
+    Choice(
+        "sentences and translations, a dictionary",
+        "sentence vectors, a translator",
+        "laser",
+        *_SENTENCES,
+    ),
     Choice("text in two languages", "a translator", "unsupervised_mt", "BLEU", _OF["bleu"]),
     Choice("ambiguous words", "their senses", "bi_saelmo_context", "purity", _OF["senses"]),
 )
