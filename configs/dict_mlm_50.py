@@ -16,13 +16,12 @@ Command:
 
 :base and :paper predict 15% of the words, and draw one label for each word at random, as the paper does.
 :laptop and :small learn more from each batch. They predict 80% of a line's words, or all that the dictionary
-has where these are fewer: two thirds of the embedded world's. Most of these stay visible in the input: a
-visible word teaches its translations, and a masked word teaches the context. All labels of a word, in all
-languages, are predicted at once: the loss is the expectation of the paper's loss over the label that it draws.
-The translations have 50% of the weight, hence the name, and the word itself the rest.
-To draw one label at :laptop and :small, too, give the options below. The model must then know the language of
-the label: its head reads it (`condition_on_language`, in the layer `dense`), and the input has language
-embeddings. Behind this layer the output need not stay near the embeddings:
+has where these are fewer: two thirds of the embedded world's. Most stay visible in the input: a visible word
+teaches its translations, and a masked word teaches the context. All labels of a word, in all languages, are
+predicted at once: the loss is the expectation of the paper's loss over the label that it draws. The
+translations have 50% of the weight, hence the name, and the word itself the rest.
+To draw one label at :laptop and :small, too, give the options below. The model must then know the label's
+language: its layer `dense` and the input read it. Before this layer no vector need stay near its embedding:
   --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \
   --config.model.language_embeddings=True --config.objective.stay_near_embeddings=0
 
@@ -82,10 +81,9 @@ def get_config(scale: str = "laptop"):
         config.task.labels = "expected"
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
         config.data.max_predictions = 48 if scale == "laptop" else 96  # a row with so many is full
-        # One table holds the embeddings of all languages' pieces and scores the labels, so that the output of
-        # the layers must stay in its space. Therefore the input has no language embeddings, and no dense layer
-        # stands before the scores. (Without this layer nothing can read the label's language, hence
-        # condition_on_language=False.) A loss keeps the words that are not predicted near their embeddings.
+        # One table embeds the pieces of all languages and scores the labels: the output of the layers must stay
+        # in its space. So there are no language embeddings and no dense layer, and therefore nothing that could
+        # read the label's language; a loss keeps the words that are not predicted near their embeddings.
         config.model.update(language_embeddings=False, condition_on_language=False)
         config.objective.update(dense=False, stay_near_embeddings=1.0)
         # Pre-norm learns sooner: with post-norm a model first predicts frequent pieces alone for many steps.

@@ -110,7 +110,7 @@ def test_a_report_reads_only_the_files_that_the_run_reads(folders, tmp_path):
     for name in ("tatoeba.deu-eng.deu", "tatoeba.deu-eng.eng", "de-fr.tsv", "zh_gsd.test.tsv"):
         with open(f"{tests}/{name}", "w", encoding="utf-8") as file:
             file.write(f"a sentence that only {name} has")
-    assert "0 of 2 test" in leaked_tests.describe(values, str(tmp_path))
+    assert "0 of 2 different test" in leaked_tests.describe(values, str(tmp_path))
     with open(f"{tests}/new.en-de.tsv", "w", encoding="utf-8") as file:  # no Newari
         file.write("The weather is fine today\tDas Wetter ist heute schön")
     line = leaked_tests.describe(values, str(tmp_path))
