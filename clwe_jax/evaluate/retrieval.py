@@ -179,7 +179,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             yield direction, f"mean{_CSLS_OF_FEW}", float(right[_CSLS_OF_FEW][side].mean())
 
     def _measure_layers(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, float]]:
-        """The accuracy of each layer from source to target, and the mean of the last four but for layer 0."""
+        """The accuracy of each layer from source to target, and the mean of the last four; layer 0 is not one of them."""
         layers = x.shape[1]
         if layers == 1:
             return  # the only layer is the encoder's own sentence vector

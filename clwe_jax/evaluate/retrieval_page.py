@@ -208,10 +208,7 @@ def _note(run: RunFolder, others: Sequence[RunFolder]) -> str:
     if any(name.startswith(f"{_NAME}/") and name.endswith("_low") for name in run.figures):
         notes.append("Below a figure: its 95% interval for this number of sentences.")
     if others:
-        notes.append(
-            "Beside another run's figure: by how many percentage points this run is above (+) or "
-            "below (−) it."
-        )
+        notes.append("Beside another run's figure: this run minus that run, in percentage points.")
     cut = run.figures.get(f"{_NAME}/cut", 0.0)
     if cut > 0:
         notes.append(f"{figures.percent(cut)} of the sentences were too long and were cut.")

@@ -85,7 +85,10 @@ def other_figures(
         if not name.startswith(prefixes)
         and name.removesuffix("_low").removesuffix("_high") not in shown
     ]
-    return Section("Other figures", "", [_table(run, names)]) if names else None
+    text = ""
+    if "data/masked_words" in names:
+        text = "Figures of data/ count what the training read; masked words are those that are predicted."
+    return Section("Other figures", text, [_table(run, names)]) if names else None
 
 
 def _table(run: RunFolder, names: Sequence[str], closed: str = "") -> Table:
