@@ -93,7 +93,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
 
     @property
     def texts(self) -> dict[str, list[str]]:
-        """language -> its sentences in all pairs, each once: training on given pairs of sentences leaves them out."""
+        """language -> its sentences in all pairs, each once; `static.given_pairs` asks which text has their words."""
         texts: dict[str, dict[str, None]] = {}
         for pair, source, target in self._pairs if self.has_data else ():
             texts.setdefault(pair.source, {}).update(dict.fromkeys(source))
