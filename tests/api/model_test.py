@@ -276,7 +276,7 @@ def test_a_run_without_words_still_encodes(run, tmp_path):
 
 
 def test_folders_that_are_no_run(run, tmp_path):
-    with pytest.raises(FileNotFoundError, match="no config.json.*python -m clwe_jax.main"):
+    with pytest.raises(FileNotFoundError, match="no config.json.*clwe-jax --config="):
         api.load(tmp_path)
     folder = tmp_path / "run"
     shutil.copytree(run[0], folder)
