@@ -11,7 +11,7 @@ from clwe_jax import api
 from clwe_jax.encoders import load, reading
 from clwe_jax.encoders.concatenated import ConcatenatedModels
 from clwe_jax.encoders.encode import describe_reading
-from clwe_jax.evaluate.retrieval import _encode_pools
+from clwe_jax.evaluate.retrieval import _encode_by_pool
 
 TEXTS = ["the bank", "unab, the banks.", "", "the " * 20]
 
@@ -87,7 +87,11 @@ def test_vectors_equal_those_of_sentence_transformers(pool, folders, tmp_path):
     np.testing.assert_allclose(model.encode(TEXTS, "en"), wanted, atol=1e-5)
     make, parts = model.encoder().__reduce__()  # as for another process
     np.testing.assert_allclose(make(*parts).sentences(TEXTS, "en")[:, 0], wanted, atol=1e-5)
-    assert _encode_pools(model.encoder(), TEXTS, "en")["retrieval"].shape == (4, 1, wanted.shape[1])
+    assert _encode_by_pool(model.encoder(), TEXTS, "en")["retrieval"].shape == (
+        4,
+        1,
+        wanted.shape[1],
+    )
     if not prompts:
         other = api.load(f"hf:{folder}?prompt=bank. ", languages=("en",)).encode(TEXTS, "en")
         np.testing.assert_allclose(other, theirs(folder, pool, weights, "bank. "), atol=1e-5)
