@@ -33,7 +33,8 @@ def several(
     """
 
     def one(carry, batch_and_step):
-        (params, opt_state), (batch, step) = carry, batch_and_step
+        params, opt_state = carry
+        batch, step = batch_and_step
         value, grads = jax.value_and_grad(loss)(params, *batch, step)
         updates, opt_state = tx.update(grads, opt_state, params)
         return (optax.apply_updates(params, updates), opt_state), value

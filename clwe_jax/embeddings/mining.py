@@ -226,7 +226,8 @@ def _make_text_side(sentences: _Sentences, word_vectors: np.ndarray) -> TextSide
     Args:
       word_vectors: of the graph's words, float32 [words, D].
     """
-    count, dim = len(sentences.places), word_vectors.shape[1]
+    count = len(sentences.places)
+    dim = word_vectors.shape[1]
     vectors = np.empty((count, dim), np.float16)
     is_nonzero = np.zeros(count, bool)
     total = np.zeros(dim, np.float32)

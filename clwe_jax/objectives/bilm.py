@@ -235,10 +235,8 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
             # [B, L - 2, 2 P]: from the word before and from the word after
             h = jnp.concatenate([forward[:, :-2], backward[:, 2:]], -1)
         else:
-            places = slice(1, None)
-            at = slice(None, -1)
-            if after:
-                places, at = at, places
+            neighbours = [slice(1, None), slice(None, -1)]  # a word and the one before it
+            places, at = neighbours[::-1] if after else neighbours
             h = h[:, places]
         return Occurrences(words[:, places], hidden[:, at], h, weights[:, at], languages[:, places])
 
