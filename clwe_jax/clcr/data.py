@@ -36,9 +36,15 @@ _ENCODERS = "encoders"  # folder of the encoders that a run trained
 _DEV = "links-dev"  # seed of the development sentences
 # Options of the text that the encoders read like the run.
 _SHARED = (
-    "source lower_case simplify_chinese pocket_sentences pocket_domains pocket_shared "
-    "pocket_apart pocket_shared_order"
-).split()
+    "source",
+    "lower_case",
+    "simplify_chinese",
+    "pocket_sentences",
+    "pocket_domains",
+    "pocket_shared",
+    "pocket_apart",
+    "pocket_shared_order",
+)
 _NONE: frozenset[tuple[int, int]] = frozenset()
 
 

@@ -19,9 +19,14 @@ from clwe_jax.types import Batch, Sums, Variables
 
 # Metrics of the objective that are yielded where their weight is not 0.
 _METRICS = (
-    "loss accuracy cross_lingual_share monolingual_loss cross_lingual_loss forward/loss "
-    "backward/loss"
-).split()
+    "loss",
+    "accuracy",
+    "cross_lingual_share",
+    "monolingual_loss",
+    "cross_lingual_loss",
+    "forward/loss",
+    "backward/loss",
+)
 _STEP = "step"  # key of the training step beside the collections
 
 

@@ -37,8 +37,16 @@ _DISTIL = {
 }
 _ANY_LAYER = "backbone/layer_0/mlp/in_kernel"
 # The options of a model that its architecture decides.
-_DECIDED = tuple(
-    "layers width heads mlp_dim norm language_embeddings condition_on_language epsilon types".split()
+_DECIDED = (
+    "layers",
+    "width",
+    "heads",
+    "mlp_dim",
+    "norm",
+    "language_embeddings",
+    "condition_on_language",
+    "epsilon",
+    "types",
 )
 
 

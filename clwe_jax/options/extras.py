@@ -4,12 +4,17 @@ from __future__ import annotations
 
 _BEAM = {"apache_beam", "array_record"}  # of the extra 'beam'
 # Libraries of the extra 'train'. XLM's and LASER's tokenizers name their own extras.
-TRAIN = set(
-    """
-    clu importlib_resources optuna sacrebleu seqio tensorboard tensorflow tensorflow_datasets
-    tensorflow_text
-    """.split()
-)
+TRAIN = {
+    "clu",
+    "importlib_resources",
+    "optuna",
+    "sacrebleu",
+    "seqio",
+    "tensorboard",
+    "tensorflow",
+    "tensorflow_datasets",
+    "tensorflow_text",
+}
 
 
 def explain_error(error: ImportError) -> str:

@@ -17,13 +17,17 @@ LAYOUT = 2
 FILE = "config.json"
 _READ_BY = {1: "0.1.0"}
 # Options of earlier releases whose value is a constant now.
-_GONE = tuple(
-    """
-    embeddings.combining embeddings.shared_negatives evals.word_alignment.discount
-    static.mining.grow_cosine static.mining.least_supported static.mining.min_words
-    static.mining.support_lines static.words.spelling_length transfer.align.discount
-    transfer.constrained
-    """.split()
+_GONE = (
+    "embeddings.combining",
+    "embeddings.shared_negatives",
+    "evals.word_alignment.discount",
+    "static.mining.grow_cosine",
+    "static.mining.least_supported",
+    "static.mining.min_words",
+    "static.mining.support_lines",
+    "static.words.spelling_length",
+    "transfer.align.discount",
+    "transfer.constrained",
 )
 # Options of earlier releases that have another name now.
 _RENAMED = {
@@ -38,12 +42,24 @@ _RENAMED = {
 _STARTED_IN = "started_in"
 
 # Options that may change between two starts of a run; a section stands for all its options.
-_FREE = tuple(
-    """
-    job projection finish report plan evals checkpoint mesh data.tfds_dir data.sample_bytes
-    train.steps train.log_every_steps train.prefetch train.max_skipped_in_row compare.systems
-    compare.seeds compare.tasks
-    """.split()
+_FREE = (
+    "job",
+    "projection",
+    "finish",
+    "report",
+    "plan",
+    "evals",
+    "checkpoint",
+    "mesh",
+    "data.tfds_dir",
+    "data.sample_bytes",
+    "train.steps",
+    "train.log_every_steps",
+    "train.prefetch",
+    "train.max_skipped_in_row",
+    "compare.systems",
+    "compare.seeds",
+    "compare.tasks",
 )
 
 

@@ -36,7 +36,12 @@ from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, TokenVectors
 
 FOLDER = "start"  # of the run's folder
 _SHARED = (
-    "languages lower_case simplify_chinese dictionary_clean dictionary_pivot exclude_tests".split()
+    "languages",
+    "lower_case",
+    "simplify_chinese",
+    "dictionary_clean",
+    "dictionary_pivot",
+    "exclude_tests",
 )
 _EVALUATORS = ("bli", "retrieval", "bleu")  # that measure the vectors of the start too
 _TEST_OPTIONS = ("max_sentences",)  # of these evaluators that are those of the run

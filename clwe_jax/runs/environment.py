@@ -22,9 +22,19 @@ _ENTRY = os.path.join("clwe_jax", "__main__.py")  # of `python -m clwe_jax`, whi
 _PACKAGES = {
     name: name.replace("-", ".")
     for name in (
-        "clwe_jax jax flax optax numpy orbax-checkpoint scipy gensim tensorflow seqio torch "
-        "transformers"
-    ).split()
+        "clwe_jax",
+        "jax",
+        "flax",
+        "optax",
+        "numpy",
+        "orbax-checkpoint",
+        "scipy",
+        "gensim",
+        "tensorflow",
+        "seqio",
+        "torch",
+        "transformers",
+    )
 }
 
 

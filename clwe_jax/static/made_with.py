@@ -10,12 +10,20 @@ from clwe_jax.text.dictionary import training_dictionary
 from clwe_jax.text.words.words import RULES
 
 # The options that decide which words are counted, and how often.
-_TEXT = tuple(
-    """
-    source languages lower_case simplify_chinese dictionaries dictionary_clean dictionary_pivot
-    exclude_dictionaries pocket_sentences pocket_domains pocket_shared pocket_shared_order
-    pocket_apart
-    """.split()
+_TEXT = (
+    "source",
+    "languages",
+    "lower_case",
+    "simplify_chinese",
+    "dictionaries",
+    "dictionary_clean",
+    "dictionary_pivot",
+    "exclude_dictionaries",
+    "pocket_sentences",
+    "pocket_domains",
+    "pocket_shared",
+    "pocket_shared_order",
+    "pocket_apart",
 )
 
 

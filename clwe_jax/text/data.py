@@ -29,7 +29,6 @@ _TATOEBA = (
     "https://raw.githubusercontent.com/facebookresearch/LASER/74bc6ae7ffb7cba670fe0f428d0ede9f666fb821/"
     "data/tatoeba/v1/"
 )
-_NAMES = pathlib.Path(__file__).parent / "test_set_names.tsv"
 _SUMS = pathlib.Path(__file__).parent / "tatoeba.sha256"
 _FLORES = "https://dl.fbaipublicfiles.com/nllb/"
 _ARCHIVE = "flores200_dataset.tar.gz"
@@ -44,20 +43,6 @@ _GATITOS = (
     "3622039cf51f7eeffa58b957332a8e8c337981d7/gatitos/"
 )
 _UD = "https://raw.githubusercontent.com/UniversalDependencies/UD_{}/r2.14/"
-# Language -> a treebank with all three parts, in repositories UD_{...}.
-_TREEBANKS = dict(
-    pair.split(":")
-    for pair in (
-        "ar:Arabic-PADT be:Belarusian-HSE bg:Bulgarian-BTB ca:Catalan-AnCora cy:Welsh-CCG da:Danish-DDT "
-        "de:German-GSD el:Greek-GDT en:English-EWT es:Spanish-GSD et:Estonian-EDT eu:Basque-BDT "
-        "fa:Persian-Seraji fi:Finnish-TDT fr:French-GSD ga:Irish-IDT gl:Galician-CTG he:Hebrew-HTB "
-        "hi:Hindi-HDTB hr:Croatian-SET hu:Hungarian-Szeged hy:Armenian-ArmTDP id:Indonesian-GSD "
-        "it:Italian-ISDT ja:Japanese-GSD ko:Korean-GSD lt:Lithuanian-ALKSNIS lv:Latvian-LVTB "
-        "mt:Maltese-MUDT nl:Dutch-LassySmall pl:Polish-PDB pt:Portuguese-GSD ro:Romanian-RRT "
-        "ru:Russian-GSD sk:Slovak-SNK sl:Slovenian-SSJ sr:Serbian-SET sv:Swedish-Talbanken "
-        "tr:Turkish-IMST uk:Ukrainian-IU ur:Urdu-UDTB vi:Vietnamese-VTB wo:Wolof-WTF zh:Chinese-GSDSimp"
-    ).split()
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,21 +105,15 @@ def _unpack_flores(path: str, out: str, languages: Sequence[str]) -> None:
                 atomic.write(os.path.join(out, f"{part}.{language}"), content)
 
 
-def _names_of(test_set: str) -> dict[str, str]:
-    """Our name of each language of a test set -> the set's."""
-    rows = (row.split("\t") for row in _NAMES.read_text(encoding="utf-8").splitlines())
-    return {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == test_set}
-
-
 def _ntrex(out: str, languages: Sequence[str]) -> None:
-    names = _names_of("ntrex")
+    names = download.names_of("ntrex")
     for language, name in _find_names(languages, names, "NTREX-128", english=True).items():
         served = f"{_NEWS}-{'src' if name == 'eng' else 'ref'}.{names[name]}.txt"
         _fetch_as({served: f"{_NEWS}.{language}"}, _NTREX, out, "")
 
 
 def _sib200(out: str, languages: Sequence[str]) -> None:
-    chosen = _find_names(languages, _names_of("sib200"), "SIB-200", english=True)
+    chosen = _find_names(languages, download.names_of("sib200"), "SIB-200", english=True)
     for language, name in chosen.items():
         names = {f"{part}.tsv": f"{language}.{part}.tsv" for part in ("train", "dev", "test")}
         _fetch_as(names, f"{_SIB200}{name}/", out, name)
@@ -150,7 +129,7 @@ def _sib200(out: str, languages: Sequence[str]) -> None:
 
 
 def _gatitos(out: str, languages: Sequence[str]) -> None:
-    names = _names_of("gatitos")
+    names = download.names_of("gatitos")
     for language, name in _find_names(languages, names, "GATITOS").items():
         _fetch_as({f"en_{names[name]}.tsv": f"en-{language}.txt"}, _GATITOS, out, "")
 
@@ -164,7 +143,7 @@ def _fetch_as(names: Mapping[str, str], address: str, out: str, folder: str) -> 
 
 
 def _use_sib200(out: str, languages: Sequence[str]) -> str:
-    chosen = list(_find_names(languages, _names_of("sib200"), "SIB-200", True))
+    chosen = list(_find_names(languages, download.names_of("sib200"), "SIB-200", True))
     trained = "en" if "en" in chosen else chosen[0]
     return (
         f"--config=configs/classify_topics.py --config.transfer.train={trained}:{out}/{trained}.train.tsv "
@@ -173,9 +152,11 @@ def _use_sib200(out: str, languages: Sequence[str]) -> str:
 
 
 def _ud(out: str, languages: Sequence[str]) -> None:
-    for language in _find_names(languages, _TREEBANKS, "this list of treebanks", True).values():
+    for language in _find_names(
+        languages, download.names_of("ud"), "this list of treebanks", True
+    ).values():
         start = _treebank(language)
-        address = _UD.format(_TREEBANKS[language])
+        address = _UD.format(download.names_of("ud")[language])
         names = [f"{start}-ud-{part}.conllu" for part in ("train", "dev", "test")]
         download.download_files(out, names, address=address)
         licences = os.path.join(out, "licences", start)
@@ -184,11 +165,14 @@ def _ud(out: str, languages: Sequence[str]) -> None:
 
 def _treebank(language: str) -> str:
     """The beginning of the names of a treebank's files, such as en_ewt."""
-    return f"{language}_{_TREEBANKS[language].partition('-')[2].lower()}"
+    treebank = download.names_of("ud")[language]
+    return f"{language}_{treebank.partition('-')[2].lower()}"
 
 
 def _use_ud(out: str, languages: Sequence[str]) -> str:
-    chosen = list(_find_names(languages, _TREEBANKS, "this list of treebanks", True).values())
+    chosen = list(
+        _find_names(languages, download.names_of("ud"), "this list of treebanks", True).values()
+    )
     trained = "en" if "en" in chosen else chosen[0]
     return (
         f"--config=configs/finetune_pos.py --config.transfer.train={out}/{_treebank(trained)}"

@@ -164,8 +164,8 @@ def test_gatitos_is_a_dictionary(served, tmp_path, capsys):
 
 
 def test_names_of_test_sets_are_codes_of_languages():
-    sets = [data._names_of(name) for name in ("sib200", "ntrex")]
-    assert list(map(len, (*sets, data._names_of("gatitos")))) == [205, 122, 173]
+    sets = [download.names_of(name) for name in ("sib200", "ntrex")]
+    assert list(map(len, (*sets, download.names_of("gatitos")))) == [205, 122, 173]
     for wanted in "cy eu gl hy sw tt de zh".split():
         assert all(data._find_names([wanted], names, "the set") for names in sets)
 

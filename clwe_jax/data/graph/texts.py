@@ -28,9 +28,15 @@ SCANNED_LINES = 4_096  # at once
 _HELDOUT_SCAN = 1 << 28  # bytes of a language that are searched for held-out lines
 # Options that a saved place in the stream depends on; not the folders, which may move.
 _SHAPING = (
-    "sequence_length max_predictions temperature heldout_share chunk_lines shuffle_lines "
-    "lower_case simplify_chinese"
-).split()
+    "sequence_length",
+    "max_predictions",
+    "temperature",
+    "heldout_share",
+    "chunk_lines",
+    "shuffle_lines",
+    "lower_case",
+    "simplify_chinese",
+)
 
 # jax owns the accelerator; the graph runs on the host.
 tf.config.set_visible_devices([], "GPU")

@@ -6,9 +6,11 @@ which are licensed CC BY-NC 4.0: not for commercial use. `text.data` has the oth
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import os
+import pathlib
 import socket
 import time
 import urllib.error
@@ -36,6 +38,14 @@ PAIRS = tuple(
     + [f"{other}-en" for other in _OTHERS]
 )
 _BLOCK = 1 << 16
+_NAMES = pathlib.Path(__file__).parents[1] / "data_names.tsv"
+
+
+@functools.cache
+def names_of(data_set: str) -> dict[str, str]:
+    """Our name of each language or translation of a set -> the set's name, such as 'ar' -> 'Arabic-PADT' in 'ud'."""
+    rows = (row.split("\t") for row in _NAMES.read_text(encoding="utf-8").splitlines())
+    return {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == data_set}
 
 
 def download(

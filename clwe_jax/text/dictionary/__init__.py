@@ -29,7 +29,7 @@ CLEANINGS = ("identical", "one_to_many")
 _MAX_TRANSLATIONS = 8  # default number of one_to_many
 _CACHE_VERSION = 6
 # Cached beside the arrays.
-_ABOUT = "languages skipped unpaired left_out windows spellings rejected".split()
+_ABOUT = ("languages", "skipped", "unpaired", "left_out", "windows", "spellings", "rejected")
 
 
 def load(

@@ -39,8 +39,14 @@ class Dictionary:
       rejected: pairs that a person has rejected: (language, word, other language, other word).
     """
 
-    ARRAYS = tuple(
-        "language_splits entry_splits group_language group_splits target_ids blob offsets".split()
+    ARRAYS = (
+        "language_splits",
+        "entry_splits",
+        "group_language",
+        "group_splits",
+        "target_ids",
+        "blob",
+        "offsets",
     )
 
     def __init__(

@@ -30,27 +30,6 @@ LICENCE = (
 RAW = "wiktionary"  # folder of the files as they were fetched
 _MAX_WORDS = 3  # of an entry on either side; longer ones are explanations
 _MARKUP = re.compile(r"[\[\]{}|<>=*#]|https?:")
-_NAMES = dict(
-    pair.split(":")
-    for pair in (
-        "ab:abkhaz af:afrikaans am:amharic an:aragonese ar:arabic as:assamese ast:asturian az:azerbaijani "
-        "ba:bashkir be:belarusian bg:bulgarian bn:bengali br:breton ca:catalan ce:chechen ceb:cebuano "
-        "co:corsican cs:czech csb:kashubian cv:chuvash cy:welsh da:danish de:german dsb:lower_sorbian "
-        "el:greek eo:esperanto es:spanish et:estonian eu:basque fa:persian fi:finnish fo:faroese fr:french "
-        "fy:west_frisian ga:irish gd:scottish_gaelic gl:galician gu:gujarati gv:manx ha:hausa haw:hawaiian "
-        "he:hebrew hi:hindi hsb:upper_sorbian hu:hungarian hy:armenian ia:interlingua id:indonesian "
-        "ig:igbo is:icelandic it:italian ja:japanese jv:javanese ka:georgian kab:kabyle kk:kazakh "
-        "km:khmer kn:kannada ko:korean ku:kurdish kw:cornish ky:kyrgyz la:latin lb:luxembourgish lo:lao "
-        "lt:lithuanian lv:latvian mg:malagasy mi:maori mk:macedonian ml:malayalam mn:mongolian "
-        "mr:marathi ms:malay mt:maltese my:burmese nah:classical_nahuatl nds:low_german ne:nepali "
-        "nl:dutch no:norwegian nv:navajo oc:occitan or:oriya os:ossetian pa:punjabi pl:polish ps:pashto "
-        "pt:portuguese qu:quechua rm:romansch ro:romanian ru:russian sa:sanskrit sah:yakut sc:sardinian "
-        "scn:sicilian sco:scots sd:sindhi se:northern_sami si:sinhalese sk:slovak sl:slovene sm:samoan "
-        "sn:shona so:somali sq:albanian su:sundanese sv:swedish sw:swahili ta:tamil te:telugu tg:tajik "
-        "th:thai tk:turkmen tl:tagalog tn:tswana tr:turkish tt:tatar ug:uyghur uk:ukrainian ur:urdu "
-        "uz:uzbek vi:vietnamese vo:volapük wa:walloon wo:wolof xh:xhosa yi:yiddish yo:yoruba zu:zulu"
-    ).split()
-)
 
 
 def download_languages(
@@ -74,16 +53,17 @@ def download_languages(
       ValueError: a code without a name, or a file that differs from the manifest.
       OSError: a file could not be downloaded.
     """
+    all_names = download.names_of("wiktionary")
     names = {}
     for language in languages:
         tag, _, name = language.partition(":")
         code = language_codes.parse_tag(tag).code
-        name = (name or _NAMES.get(code, "")).replace("_", " ")
+        name = (name or all_names.get(code, "")).replace("_", " ")
         if not name or not pair_files.parse_name(f"en-{code}.txt"):
             raise ValueError(
                 f"--languages={language}: there is no name for this code here; add that of the file in "
                 f"{ADDRESS}, as in --languages=hsb:upper_sorbian. "
-                f"{language_codes.hint(tag, _NAMES)}"
+                f"{language_codes.hint(tag, all_names)}"
             )
         names[code] = f"{name}.txt"
     raw = os.path.join(directory, RAW)
