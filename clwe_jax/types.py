@@ -82,6 +82,11 @@ class Hidden:
         """What the heads read, [B, L, D]."""
         return self.layers[-1] if self.normalised is None else self.normalised
 
+    @property
+    def states(self) -> tuple[Array, ...]:
+        """`layers`, of which the last one is normalised: the hidden states of transformers' models."""
+        return (*self.layers[:-1], self.last)
+
 
 class BatchSource(Protocol):
     """An iterator of batches whose position can be saved and restored exactly."""

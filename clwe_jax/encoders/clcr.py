@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Mapping
+from typing import Mapping, Sequence
 
 import numpy as np
 
 from clwe_jax.align import predictors, reorder
 from clwe_jax.align.predictors import TrainedClassifier
+from clwe_jax.encoders.checks import choose_pool
 from clwe_jax.encoders.encode import Reduce, WordLists
 from clwe_jax.encoders.protocols import Encoder
 
@@ -83,6 +84,18 @@ class ClcrEncoder:
     ) -> list[np.ndarray]:
         """As `features.EncodesWords`, with a vector for each pivot instead of each word."""
         return [x for _, x in self.kept_words(sentences, language, pool, reduce)]
+
+    def pool_texts(
+        self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
+    ) -> np.ndarray | list[np.ndarray]:
+        """As `loaded.PoolsTexts`, over the pivots of each text: their mean, or each one's vector."""
+        pool = choose_pool(pool, "word", has_counts=False)
+        sentences = [self.words(text, language) for text in texts]
+        by_text = self.of_words(sentences, language, reduce=reduce)
+        if pool is None:
+            return by_text
+        # A text without words has no pivot, and zeros.
+        return np.stack([x.mean(0) if len(x) else np.zeros(x.shape[1:], x.dtype) for x in by_text])
 
     def kept_words(
         self, sentences: WordLists, language: str, pool: str = "mean", reduce: Reduce = np.asarray

@@ -16,7 +16,7 @@ import numpy as np
 from clwe_jax.encoders import batching
 from clwe_jax.encoders.encode import Reduce, WordLists, by_layer
 from clwe_jax.encoders.part_rows import PartRows
-from clwe_jax.encoders.protocols import Encoder
+from clwe_jax.encoders.loaded import PoolsTexts
 from clwe_jax.models.pooling import select
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Batch
@@ -151,7 +151,7 @@ class FeatureReader:
       folder: of the vectors, in mapped files; None: they are in memory.
     """
 
-    encoder: Encoder
+    encoder: PoolsTexts
     layers: str | int = "mix"
     pool: str = "mean"
     one_vector: bool = False

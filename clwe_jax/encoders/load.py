@@ -10,8 +10,7 @@ from clwe_jax import options, registry
 from clwe_jax.embeddings import files
 from clwe_jax.encoders import beside_weights
 from clwe_jax.encoders.concatenated import ConcatenatedModels
-from clwe_jax.encoders.loaded import LoadedEncoder, Reduces
-from clwe_jax.encoders.protocols import Encoder
+from clwe_jax.encoders.loaded import LoadedEncoder, PoolsTexts, Reduces
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.options.transfer import BESIDE, ENCODERS, encoder_folder, encoder_parts
 from clwe_jax.text.words.normalize import Normalizer
@@ -141,7 +140,7 @@ def tunable(model: LoadedEncoder, encoder: str) -> LanguageModel:
     )
 
 
-def text_encoder(model: LoadedEncoder, reduce: str, probability: float = 0.0) -> Encoder:
+def text_encoder(model: LoadedEncoder, reduce: str, probability: float = 0.0) -> PoolsTexts:
     """The encoder of a model's texts.
 
     Args:

@@ -160,7 +160,7 @@ class LabelsText(Protocol):
 class Reduces(Protocol):
     """A loaded encoder that can leave out words, or bring them into another order (CLCR)."""
 
-    def reduced(self, extract: bool, reorder: bool, threshold: float | None) -> Encoder:
+    def reduced(self, extract: bool, reorder: bool, threshold: float | None) -> PoolsTexts:
         """The encoder of the words that are kept."""
 
 

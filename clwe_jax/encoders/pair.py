@@ -12,6 +12,7 @@ import numpy as np
 from clwe_jax import options
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import language_model
+from clwe_jax.encoders.checks import choose_pool
 from clwe_jax.encoders.encode import Layer, Reduce, WordLists
 from clwe_jax.encoders.language_model import LanguageModel, nearest_words
 from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
@@ -73,6 +74,8 @@ class PairEncoder:
     def pool_texts(
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
+        # Languages that are compared are pooled alike, also where one model alone has counts of words.
+        pool = choose_pool(pool, "piece", "sif" in self.pools)
         return self._find(language).pool_texts(texts, language, pool, reduce)
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:

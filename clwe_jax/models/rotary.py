@@ -183,4 +183,4 @@ class RotaryTransformer(Transformer):
     def __call__(self, batch: Batch, train: bool = False) -> Hidden:
         # As transformers, whose ModernBERT, Gemma and Qwen are these models.
         hidden = super().__call__(batch, train)
-        return Hidden((*hidden.layers[:-1], hidden.last))
+        return Hidden(hidden.states)

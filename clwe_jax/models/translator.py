@@ -255,7 +255,7 @@ class Translator(nn.Module):
         if source is not None:
             batch["language_ids"] = jnp.broadcast_to(source[:, None], ids.shape)
         hidden = self.backbone(batch, train)
-        return (*hidden.layers[:-1], hidden.last)
+        return hidden.states
 
     def sentence(self, layers: tuple[Array, ...], mask: Array) -> Array:
         """The vectors of texts, [B, D]: the last layer's mean over the pieces; 0 without pieces."""

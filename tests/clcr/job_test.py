@@ -168,6 +168,12 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
         texts, "de"
     )  # no pivot is certain: the likeliest word
     assert {len(x) for x in few} == {1}
+    # A classifier of texts reads the means of their pivots.
+    sentences = [" ".join(words) for words in texts]
+    pooled = reduced.pool_texts([*sentences, ""], "de", "own")
+    by_text = reduced.pool_texts(sentences, "de", None)
+    np.testing.assert_allclose(pooled[:-1], [x.mean(0) for x in by_text], atol=1e-6)
+    assert not pooled[-1].any()
     english = [row.target for row in data.test_rows(config)]
     same = loaded.reduced(extract=False).of_words(english, "en")
     assert all((a == b).all() for a, b in zip(same, whole.of_words(english, "en")))

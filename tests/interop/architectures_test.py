@@ -191,7 +191,7 @@ def test_hidden_states_equal_those_of_transformers(kind, tmp_path):
             output_hidden_states=True,
         )
     ours = objective.encode(variables, batch)
-    states = (*ours.layers[:-1], ours.last)
+    states = ours.states
     assert len(states) == len(theirs.hidden_states) == 5
     for x, y in zip(states, theirs.hidden_states):
         np.testing.assert_allclose(x[:, skip:][there[:, skip:]], y[there[:, skip:]], atol=1e-4)
@@ -273,7 +273,7 @@ def test_ten_steps_of_fine_tuning_equal_those_of_pytorch(kind, tmp_path):
     assert losses[-1] < 0.9 * losses[0]
     trained = base.encode({"params": {"backbone": state.params["backbone"]}}, batch)
     there = batch["segment_ids"][:, skip:] > 0
-    states = (*trained.layers[:-1], trained.last)
+    states = trained.states
     for x, y in zip(states, after.hidden_states, strict=True):
         np.testing.assert_allclose(x[:, skip:][there], y[there], atol=1e-3)
 
