@@ -54,6 +54,16 @@ _OWN = {
     )
     for how in _METHODS
 }
+# What `encode` gives where a run counted its words. A comparison shows it beside the own vectors, which are of the
+# papers; a run's own page has a table of it.
+_ENCODED = Headline(
+    f"{_SIF}/*/mean_csls",
+    "Retrieval, own vectors, SIF, CSLS",
+    floors=(f"{FLOOR}{_SIF}/*/mean_csls",),
+    chance=_CHANCE,
+    group="own vectors",
+    key=f"{_NAME}_sif",
+)
 _LAST = {
     how: _headline(how, "mean_last4", "Retrieval, last layers", (_SIF, _NAME), layers=last_layers)
     for how in _METHODS
@@ -65,7 +75,8 @@ _WEIGHTED = Headline(
     chance=_CHANCE,
     layers=last_layers,
 )
-HEADLINES = (*_OWN.values(), _WEIGHTED, *_LAST.values())
+# CSLS comes last of the own vectors: the last measured one of a group is shown.
+HEADLINES = (_OWN["plain"], _OWN["centered"], _ENCODED, _OWN["CSLS"], _WEIGHTED, *_LAST.values())
 
 
 def describe_tests(run: RunFolder) -> str:
