@@ -18,7 +18,8 @@ from clwe_jax.options.senses import SenseOptions
 Array = jax.Array | np.ndarray
 Variables = Mapping[str, Any]  # collection of a linen module ('params', ...) -> its tree of arrays
 
-# Key -> array [B, ...], most of them [B, L]. A row holds one segment (sentence) or several.
+# Key -> array [B, ...], most of them [B, L]; those of `SHARED_KEYS` have no axis of rows. A row holds one
+# segment (sentence) or several.
 Batch = dict[str, Array]
 
 
@@ -30,12 +31,13 @@ def piece_shapes(rows: int, length: int, entries: bool = False) -> dict[str, jax
       inputs: int32, piece ids after masking.
       targets: int32, the piece to predict where loss_weights > 0; with `entries=True` the word's own piece.
       loss_weights: float32, 1 where a piece is predicted, else 0: at each piece of a masked word; with
-        `entries=True` at its first, whose labels are all pieces of the word and of its translations.
+        `entries=True` at the first piece of the word alone, which predicts a bag: all pieces of the word and of
+        its translations.
       positions: int32, starting at 0 in every segment.
       segment_ids: int32, 1, 2, ... within a row; 0 is padding. No segment reads another.
-      language_ids: int32, where a piece is predicted the language of its target, elsewhere the language of
-        the input piece. Both may differ from the text's: a synonym can be the label, or stand in the input.
-      source_language_ids: int32, the language of the text.
+      language_ids: int32, the language of the target where a piece is predicted, elsewhere that of the input
+        piece. It differs from the language of the text where a synonym is the label or stands in the input.
+      source_language_ids: int32, the language of the text, which metrics alone read.
       entries (with `entries=True`): int32, 1 + the number of the word's entry in the run's
         `text.dictionary.label_table.LabelTable`; all labels of this entry are predicted. 0: no entry.
     """
@@ -71,8 +73,11 @@ class Sums:
 
 @flax.struct.dataclass
 class Hidden:
-    """A backbone's hidden states: `layers`, the embedding output and then each layer's, and `normalised`, the
-    last layer after the final normalisation of a pre-norm model. All [B, L, D]."""
+    """A backbone's hidden states, all [B, L, D].
+
+    `layers` has the embedding output and the output of each layer. `normalised` is the last output after the final
+    normalisation of a pre-norm model; None of a post-norm model.
+    """
 
     layers: tuple[Array, ...]
     normalised: Array | None = None
@@ -145,8 +150,10 @@ class Objective(Protocol):
           train: whether dropout and sampling are on.
 
         Returns:
-          Metric -> sums, of which 'loss' is optimised; and the observations: what `Stateful.update` needs to
-          know of this batch, a tree of arrays [B, ...].
+          Metric -> sums over the batch's rows, of which 'loss' is optimised. Microbatches do not change the
+          result if values and weights add over rows; a term that is a mean of its own, such as the distances of
+          `MlmObjective`, changes a little.
+          And the observations: what `Stateful.update` needs to know of this batch, a tree of arrays [B, ...].
         """
 
 
@@ -165,12 +172,12 @@ class Stateful(Protocol):
           step: int32 [], number of steps before this one.
 
         Returns:
-          The changed collections, and None or a function that overwrites some entries of the parameters with
-          others. A new sense, for example, starts from the vector of another sense. The step applies the
-          function to 'params' and, by `optim.map_param_trees`, to every tree of the optimizer's state that is
-          built like it (the moments, and the start values towards which `decay_to_start` pulls), whose old
-          values belong to what was overwritten. In these trees an `optax.MaskedNode` stands for a parameter
-          that is frozen or belongs to another of `optimizer.groups`.
+          The changed collections, and None or a function. The function takes a tree of parameters and copies
+          some of its entries over others: a new sense, for example, starts from the vector of another sense. The
+          step applies it to 'params'. By `optim.map_param_trees` it also applies it to every tree of the
+          optimizer's state that is built like 'params' (the moments, and the start values towards which
+          `decay_to_start` pulls), because their old values belong to a vector that is gone. In these trees an
+          `optax.MaskedNode` stands for a parameter that is frozen or belongs to another of `optimizer.groups`.
         """
 
 
@@ -222,9 +229,9 @@ class Generates(Protocol):
 
 
 class TrainingEvaluator(Protocol):
-    """What the training loop calls to measure a model: it has the model's variables, but no encoder.
+    """What the training loop calls to measure a model, with the model's variables alone.
 
-    `runs.evaluators.InTraining` makes one of an evaluator of encoders and the encoder that is in training.
+    The evaluators of `evaluate` measure an encoder: `runs.evaluators.InTraining` makes one of these of them.
     """
 
     every_steps: int  # training steps between two runs; 0: at the end only

@@ -15,13 +15,15 @@ Command:
                      cost without a TPU.
 
 :base and :paper predict 15% of the words, and draw one label for each word at random, as the paper does.
-:laptop and :small learn more from each batch. They predict 80% of a line's words, or all that the dictionary
-has where these are fewer: two thirds of the embedded world's. Most stay visible in the input: a visible word
-teaches its translations, and a masked word teaches the context. All labels of a word, in all languages, are
-predicted at once: the loss is the expectation of the paper's loss over the label that it draws. The
-translations have 50% of the weight, hence the name, and the word itself the rest.
+:laptop and :small learn more from each batch. They predict 80% of a line's words, but only words that the
+dictionary has. Of the embedded world's words it has two thirds, and all of these are predicted. Most stay
+visible in the input: a visible word teaches its translations, and a masked word teaches the context. All
+labels of a word, in all languages, are predicted at once: the loss is the expectation of the paper's loss over
+the label that the paper draws, with a softmax over the pieces of the label's language instead of all pieces.
+The translations have 50% of the weight, hence the name, and the word itself the rest.
 To draw one label at :laptop and :small, too, give the options below. The model must then know the label's
-language: its layer `dense` and the input read it. Before this layer no vector need stay near its embedding:
+language: the input reads it (language_embeddings), and so does the head, in its layer `dense`. With this layer
+the head can leave the space of the embeddings, so that no loss need keep the words near theirs:
   --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \
   --config.model.language_embeddings=True --config.objective.stay_near_embeddings=0
 
@@ -31,8 +33,7 @@ At :laptop the matrices of the layers learn by Muon, also in the configs that st
 
 On your own text, in minutes: configs/dict_mlm_text.py.
 
-Expected at :paper is what Table 1 of the DICT-MLM paper reports, which this project has not measured: NER
-71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4. At :laptop eight of ten sentences
+Expected at :paper are the figures of Table 1 of the DICT-MLM paper. We have not measured them: NER 71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4. At :laptop eight of ten sentences
 find their translation by CSLS.
 """
 
@@ -63,24 +64,26 @@ def get_config(scale: str = "laptop"):
         steps=pick(750, 20_000, 500_000, 500_000), batch_size=pick(32, 256, 256, 8_192)
     )
     if scale == "laptop":
-        # Muon moves the matrices of the layers alone, and Adam the rest, such as the embeddings, at the rate
-        # above. This group gives the matrices a rate of their own; its pattern matches paths of parameters.
+        # Muon moves the matrices of the layers (`training.optim` lists them), and Adam all other parameters, at
+        # the rate above. This group only gives these matrices another rate, so that its pattern of paths must
+        # match nothing else: Adam would train it at .02.
         config.optimizer.groups = dict(
             matrices=dict(pattern="backbone/layer_.*_kernel", learning_rate=0.02)
         )
 
-    # The task makes the batches: it chooses words and labels them. The objective is their loss. Another task
-    # has other options, so that the section is made anew, with defaults where no value is given.
+    # The task makes the batches: it chooses words and labels them. The objective is their loss. The config
+    # had the section of plain MLM, which has other options: this one is new, with defaults where no value is given.
     config.task = options.section_of("task", "dict_mlm", cross_lingual_share=0.5)
-    # What the input shows of a predicted word that is neither masked nor replaced: the word of the text. In the
-    # paper it is the label, the word to predict, which teaches a small model to copy.
+    # What the input shows where a predicted word stays visible: the word of the text. The paper shows the label
+    # there, and our models then learn to copy it.
     config.task.kept_piece = pick("text", "text", "text", "label")
     if scale in ("laptop", "small"):
         # A batch teaches more: all labels count, and up to 80% of the words are predicted (`masking_rate`; only
         # words with an entry can be). Of these 20% are masked, 75% stay visible, 5% become random pieces.
         config.task.labels = "expected"
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
-        config.data.max_predictions = 48 if scale == "laptop" else 96  # a row with so many is full
+        # Of a row; a line that would exceed it goes to another row.
+        config.data.max_predictions = 48 if scale == "laptop" else 96
         # One table embeds the pieces of all languages and scores the labels: the output of the layers must stay
         # in its space. So there are no language embeddings and no dense layer, and therefore nothing that could
         # read the label's language; a loss keeps the words that are not predicted near their embeddings.

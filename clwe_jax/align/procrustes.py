@@ -31,7 +31,9 @@ class Procrustes(ProcrustesOptions):
     """
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """Finds the map [D, D] of a dictionary: `pairs` [P, 2], rows of both sides (`alignment.Aligner.fit`).
+        """Finds the map [D, D] of a dictionary `pairs` [P, 2], rows of both sides, which is required.
+
+        Arguments and errors as of `alignment.Aligner.fit`.
 
         The alignment's `info` has 'pairs', a list of how many pairs each round had, and, with refinement,
         'criterion' of each round and 'round', the number of the round whose map is kept; 0 is the given pairs'.
@@ -53,7 +55,7 @@ class Procrustes(ProcrustesOptions):
         self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray, info: dict
     ) -> np.ndarray:
         """The best map among `matrix` and those of the rounds; adds 'pairs', 'criterion', 'round' to `info`."""
-        k = self.neighbourhood  # of CSLS
+        k = self.neighbourhood  # of CSLS, by which the criterion compares whatever `method` is
         mapped = x @ matrix.astype(np.float32)
         best = matrix
         best_round = 0
@@ -128,7 +130,7 @@ def least_squares(x: Array, y: Array, ridge: float = 0.0) -> np.ndarray:
       ridge: weight of the squared norm, at least 0.
     """
     # A singular value of x below this share of the largest one is a rounding error, and dividing by it would
-    # give huge weights. The share depends on the type in which x was computed, before float64 replaces it.
+    # give huge weights. The share is that of the type in which x was computed, before float64 replaces it.
     rounding = np.finfo(np.result_type(x.dtype, np.float32)).eps * max(x.shape)
     x = np.asarray(x, np.float64)
     y = np.asarray(y, np.float64)

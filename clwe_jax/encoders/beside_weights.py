@@ -14,7 +14,7 @@ import numpy as np
 from clwe_jax import options
 from clwe_jax.cached import CachedResult
 from clwe_jax.encoders.concatenated import unit_rows
-from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
+from clwe_jax.encoders.encode import MEAN_OF_LAST_LAYERS, select_layer
 from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.options.transfer import BESIDE, encoder_folder
@@ -280,8 +280,8 @@ def _cosines(
         x, y = (unit_rows(np.asarray(select_layer(side, layer))) for side in vectors)
         return x @ y.T
 
-    layers = (*range(first_views[0].shape[1]), MEAN_LAST4)
-    return [compare(first_views, layer) for layer in layers], compare(beside, MEAN_LAST4)
+    layers = (*range(first_views[0].shape[1]), MEAN_OF_LAST_LAYERS)
+    return [compare(first_views, layer) for layer in layers], compare(beside, MEAN_OF_LAST_LAYERS)
 
 
 def _pad(weights: np.ndarray, first: Encoder, languages: Sequence[str], how: str) -> np.ndarray:

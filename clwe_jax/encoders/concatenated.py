@@ -16,7 +16,7 @@ import numpy as np
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.checks import check_strings
 from clwe_jax.encoders.encode import (
-    MEAN_LAST4,
+    MEAN_OF_LAST_LAYERS,
     Layer,
     Reduce,
     WordLists,
@@ -141,7 +141,7 @@ class ConcatenatedEncoder:
         first = first - self._means.get(language, np.float32(0))
         # One vector of a sentence, as its model's authors make it, has the weight of the last layer.
         lengths = np.sqrt(self._weights[-1 - first.shape[-2] : -1, None])
-        beside = unit_rows(select_layer(beside, MEAN_LAST4))[..., None, :] * lengths
+        beside = unit_rows(select_layer(beside, MEAN_OF_LAST_LAYERS))[..., None, :] * lengths
         joined = np.concatenate([first, _stretch(beside, first)], -1, dtype=np.float32)
         joined = joined.view(JoinedVectors)
         joined.width = first.shape[-1]

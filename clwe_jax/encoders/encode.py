@@ -26,7 +26,7 @@ VectorFn = Callable[[Variables, Batch], Array]
 Reduce = Callable[[np.ndarray], np.ndarray]
 WordLists = Sequence[Sequence[str]]  # the words of each sentence
 Layer = int | str  # a layer's number (0: the embeddings), or 'mean_last4'
-MEAN_LAST4 = "mean_last4"
+MEAN_OF_LAST_LAYERS = "mean_last4"
 
 
 @runtime_checkable
@@ -94,7 +94,7 @@ def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
       ValueError: there is no such layer.
     """
     layers = vectors.shape[-2] - 1
-    if layer == MEAN_LAST4:
+    if layer == MEAN_OF_LAST_LAYERS:
         if layers == 0:
             return vectors[..., 0, :]  # no copy: static vectors may fill the memory
         chosen = vectors[..., last_layers(layers), :]
@@ -103,7 +103,7 @@ def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
         numbered = f"0 (the embeddings) to {layers}" if layers else "0 only"
         raise ValueError(
             f"layer={layer!r}: this model's layers are {numbered}; expected one of them, or "
-            f"{MEAN_LAST4!r} for the mean of the last four (of all where there are fewer)"
+            f"{MEAN_OF_LAST_LAYERS!r} for the mean of the last four (of all where there are fewer)"
         )
     return vectors[..., layer, :]
 
@@ -112,7 +112,7 @@ def select(vectors: np.ndarray, layer: Layer | None) -> np.ndarray:
     """The vectors of a layer, from [..., layers + 1, D]; all of them for the layer 'all'."""
     if isinstance(layer, str) and layer == "all":
         return vectors
-    return select_layer(vectors, MEAN_LAST4 if layer is None else layer)
+    return select_layer(vectors, MEAN_OF_LAST_LAYERS if layer is None else layer)
 
 
 def group_by_word(owners: Sequence[int], pool: str) -> list[int]:

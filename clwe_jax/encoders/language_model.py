@@ -15,7 +15,7 @@ from clwe_jax import atomic, options
 from clwe_jax.align import search
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.checks import check_search, check_strings
-from clwe_jax.encoders.encode import MEAN_LAST4, Layer, by_layer, select
+from clwe_jax.encoders.encode import MEAN_OF_LAST_LAYERS, Layer, by_layer, select
 from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.nearest import Index, Neighbour
@@ -232,7 +232,7 @@ def nearest_words(
     method = check_search(k, method)
     if layer == "all":
         raise ValueError(
-            f"layer='all': neighbours are one layer's, by its number or {MEAN_LAST4!r}"
+            f"layer='all': neighbours are one layer's, by its number or {MEAN_OF_LAST_LAYERS!r}"
         )
     normalised = models[lang].normalised_word(word, lang)
     start = models[lang].index(lang, layer)

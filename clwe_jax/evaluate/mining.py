@@ -9,7 +9,7 @@ from typing import Iterator, Sequence
 import numpy as np
 
 from clwe_jax.align import mining
-from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
+from clwe_jax.encoders.encode import MEAN_OF_LAST_LAYERS, select_layer
 from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.evaluators import MiningEvaluation
@@ -67,8 +67,8 @@ class BitextMining(ByIdentity, MiningEvaluation):
         scores = []
         for pair, source, target in self._pairs:
             view = model.pairwise_space(pair.source, pair.target)
-            x = select_layer(view.sentences(source, pair.source), MEAN_LAST4)
-            y = select_layer(view.sentences(target, pair.target), MEAN_LAST4)
+            x = select_layer(view.sentences(source, pair.source), MEAN_OF_LAST_LAYERS)
+            y = select_layer(view.sentences(target, pair.target), MEAN_OF_LAST_LAYERS)
             half = len(x) // 2
             first, right, total = self._mix_halves(x[:half], y[:half])
             threshold = mining.best_threshold(first.scores, right, total)

@@ -14,7 +14,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.align import both_sides, csls
-from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
+from clwe_jax.encoders.encode import MEAN_OF_LAST_LAYERS, select_layer
 from clwe_jax.encoders.protocols import HasCoverage, Encoder, Pools, Truncates
 from clwe_jax.evaluate import retrieval_page
 from clwe_jax.evaluate.agreement import Outcomes, number_texts
@@ -29,7 +29,8 @@ from clwe_jax.text.corpus.repeats import drop_repeats
 # Endings of a metric's name, one for each score that the papers compare: '' is the cosine itself, the others
 # are those of `nearest_is_translation`.
 _ENDINGS = ("", "_centered", "_csls")
-# CSLS is also measured with fewer neighbours than the papers' ten, because only one candidate is right.
+# CSLS of the encoder's own vectors is also measured with fewer neighbours than the papers' ten: a sentence has one
+# translation, and its tenth neighbour says little. It has no interval and no test of significance.
 _FEW_NEIGHBOURS = 3
 _CSLS_OF_FEW = f"_csls_k{_FEW_NEIGHBOURS}"
 SIF = "retrieval/sif"  # prefix of the metrics of sentences pooled by SIF (smooth inverse frequency)
@@ -67,6 +68,7 @@ def nearest_is_translation(
     }
 
 
+# `ByIdentity`: eq=False alone would keep the equality of the options.
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     """Accuracy of sentence retrieval by language pair, for any encoder.
@@ -93,7 +95,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
 
     @property
     def texts(self) -> dict[str, list[str]]:
-        """language -> its sentences in all pairs, each once; `static.given_pairs` asks which text has their words."""
+        """language -> its test sentences, each once: `static.given_pairs` reports which training text has their words."""
         texts: dict[str, dict[str, None]] = {}
         for pair, source, target in self._pairs if self.has_data else ():
             texts.setdefault(pair.source, {}).update(dict.fromkeys(source))
@@ -103,9 +105,9 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields metrics as fractions. A star is an ending: '' (cosine), '_centered' or '_csls'.
 
-        In `mean` layers are averaged before the search: a sentence is the mean of its vectors in the last four
-        layers, and has one accuracy. In `mean_last4` they are averaged after it: each of the last four layers
-        has an accuracy. Both have a 95% interval, whose ends are further metrics, *_low and *_high.
+        `mean` is one accuracy: a sentence's vector is the mean of its vectors in the last four layers.
+        `mean_last4` is the mean of four accuracies, one of each of the last four layers. Both have a 95% interval,
+        whose ends are further metrics, *_low and *_high.
 
         retrieval/{src}-{trg}/chance: one over the number of sentences.
         retrieval/{src}-{trg}/mean*: accuracy with the encoder's own sentence vector (of several layers the
@@ -123,21 +125,24 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
           `Model.encode`, for encoders that know how often words occur.
         retrieval/cut: the share of sentences that were too long for the model.
         """
-        by_metric: dict[str, list[float]] = {}  # without languages in its name -> of all pairs
+        by_metric: dict[
+            str, list[float]
+        ] = {}  # metric without its pair of languages -> values of all pairs
         self.outcomes.clear()
         # The encoder's counts also include the sentences of earlier runs.
         counts_before = _count_sentences(model)
-        # (space, language, texts) of the last target side. The next pair often has the same one, such as the
+        # (view, language, texts) of the last target side. The next pair often has the same one, such as the
         # same English sentences; then their vectors are not computed again.
         last_target = None
         for pair, source, target in self._pairs:
-            space = model.pairwise_space(pair.source, pair.target)  # `model`, or this pair's own
-            sources = _encode_by_pool(space, source, pair.source)
-            if last_target != (space, pair.target, target):
-                last_target = space, pair.target, target
-                targets = _encode_by_pool(space, target, pair.target)
-            # Results on one English sentence in several pairs of languages are not independent, so that tests
-            # of significance need to know it. Where a pair has no English side, its sources are the items.
+            # The encoder in the space of this pair: `model` itself, or with the pair's own map.
+            view = model.pairwise_space(pair.source, pair.target)
+            sources = _encode_by_pool(view, source, pair.source)
+            if last_target != (view, pair.target, target):
+                last_target = view, pair.target, target
+                targets = _encode_by_pool(view, target, pair.target)
+            # Equal numbers mark one sentence in several pairs of languages: its results are not independent, which
+            # tests of significance need to know. The English side is numbered; without one, the source.
             items = number_texts(target if pair.target == "en" else source)
             for prefix, vectors in sources.items():
                 figures = self._measure_pair(pair, prefix, vectors, targets[prefix], items)
@@ -145,10 +150,10 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
                     yield f"{prefix}/{direction}/{metric}", value
                     if not metric.endswith(("_low", "_high")):
                         by_metric.setdefault(f"{prefix}/{metric}", []).append(value)
-            if isinstance(space, HasCoverage):
+            if isinstance(view, HasCoverage):
                 sides = (source, pair.source), (target, pair.target)
                 for direction, side in zip(_directions(pair), sides):
-                    yield f"retrieval/{direction}/coverage", space.coverage(*side)
+                    yield f"retrieval/{direction}/coverage", view.coverage(*side)
             for direction in _directions(pair):
                 yield f"retrieval/{direction}/chance", 1 / len(source)
             by_metric.setdefault("retrieval/chance", []).append(1 / len(source))
@@ -166,8 +171,9 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         """(direction, metric, value) of a pair by one way of pooling; x and y are [N, layers, D]."""
         for metric, value in self._measure_layers(x, y):
             yield pair.name, metric, value
-        x = select_layer(x, MEAN_LAST4)
-        y = select_layer(y, MEAN_LAST4)
+        # For `mean`: vectors are averaged. `mean_last4`, of `_measure_layers`, averages accuracies.
+        x = select_layer(x, MEAN_OF_LAST_LAYERS)
+        y = select_layer(y, MEAN_OF_LAST_LAYERS)
         right = nearest_is_translation(x, y, (self.neighbourhood, _FEW_NEIGHBOURS))
         for side, direction in enumerate(_directions(pair)):
             for ending in _ENDINGS:
@@ -217,7 +223,9 @@ def _encode_by_pool(model: Encoder, texts: Sequence[str], language: str) -> dict
     """Prefix of metrics -> sentence vectors, float32 [N, layers, D], by each way of pooling words."""
     if not isinstance(model, Pools):
         return {"retrieval": model.sentences(texts, language)}
-    by_pool = model.pool_in_all_ways(texts, language)  # its own way; 'sif', if it counted words
+    by_pool = model.pool_in_all_ways(
+        texts, language
+    )  # by its own pooling and, with counts of words, by 'sif'
     return {SIF if pool == "sif" else "retrieval": vectors for pool, vectors in by_pool.items()}
 
 

@@ -16,16 +16,20 @@ _SIF = f"{_NAME}/sif"
 # Method of comparison -> ending of the metric's name, and its name in a sentence.
 _METHODS = {"plain": "", "centered": "_centered", "CSLS": "_csls"}
 _SAID = {"plain": "cosine", "centered": "cosine after centering", "CSLS": "CSLS"}
-_KEYS = {"plain": _NAME, "CSLS": f"{_NAME}_csls"}  # of comparisons
+# Method -> name of its figure in a comparison, which does not show the others.
+_KEYS = {"plain": _NAME, "CSLS": f"{_NAME}_csls"}
 _CHANCE = f"{_NAME}/*/chance"
 _LAYER = re.compile(r"layer(\d+)/")
+_MANY = (
+    5  # the number of a last layer that is described in general words, as where none was measured
+)
 
 
-def last_layers(results: Mapping[str, float]) -> str:
+def describe_last_layers(results: Mapping[str, float]) -> str:
     """The layers that 'mean_last4' stands for: 'the last four layers', or 'layers 1 and 2' where that is all."""
-    layers = max(figures.over_star(results, f"{_NAME}/layer*/acc@1"), default=5)
+    last = max(figures.over_star(results, f"{_NAME}/layer*/acc@1"), default=_MANY)
     names = {0: "the only layer", 1: "the only layer", 2: "layers 1 and 2"}
-    return names.get(layers, f"layers 1 to {layers}" if layers <= 4 else "the last four layers")
+    return names.get(last, f"layers 1 to {last}" if last <= 4 else "the last four layers")
 
 
 def _headline(how: str, metric: str, label: str, floors: Sequence[str], **more: Any) -> Headline:
@@ -41,8 +45,8 @@ def _headline(how: str, metric: str, label: str, floors: Sequence[str], **more: 
     )
 
 
-# Beside own vectors stands the floor whose words are weighted as in a static encoder's own vectors, beside
-# the layers of a language model the floor weighted by SIF, where the counts of words are known.
+# The first measured floor is shown. The words of `_NAME` are weighted by inverse document frequency, as in the own
+# vectors of a static encoder, and those of `_SIF` by SIF, where the counts of words are known.
 _OWN = {
     how: _headline(
         how,
@@ -54,9 +58,9 @@ _OWN = {
     )
     for how in _METHODS
 }
-# What `encode` gives where a run counted its words. A comparison shows it beside the own vectors, which are of the
-# papers; a run's own page has a table of it.
-_ENCODED = Headline(
+# Vectors as `Model.encode` gives them where the run counted its words. A comparison shows this figure beside that of
+# the own vectors, which the papers measure; a run's own page has a table of it.
+_OWN_SIF = Headline(
     f"{_SIF}/*/mean_csls",
     "Retrieval, own vectors, SIF, CSLS",
     floors=(f"{FLOOR}{_SIF}/*/mean_csls",),
@@ -65,27 +69,31 @@ _ENCODED = Headline(
     key=f"{_NAME}_sif",
 )
 _LAST = {
-    how: _headline(how, "mean_last4", "Retrieval, last layers", (_SIF, _NAME), layers=last_layers)
+    how: _headline(
+        how, "mean_last4", "Retrieval, last layers", (_SIF, _NAME), layers=describe_last_layers
+    )
     for how in _METHODS
 }
-_WEIGHTED = Headline(
+_LAST_SIF = Headline(
     f"{_SIF}/*/mean_last4_csls",
     "Retrieval, last layers, SIF, CSLS",
     floors=(f"{FLOOR}{_SIF}/*/mean_csls",),
     chance=_CHANCE,
-    layers=last_layers,
+    layers=describe_last_layers,
 )
 # CSLS comes last of the own vectors: the last measured one of a group is shown.
-HEADLINES = (_OWN["plain"], _OWN["centered"], _ENCODED, _OWN["CSLS"], _WEIGHTED, *_LAST.values())
+HEADLINES = (_OWN["plain"], _OWN["centered"], _OWN_SIF, _OWN["CSLS"], _LAST_SIF, *_LAST.values())
 
 
 def describe_tests(run: RunFolder) -> str:
     """The test sets of all pairs: 'tatoeba, 2 language pairs, 2,000 sentence pairs'."""
     by_pair = figures.by_pair(run.figures, _NAME)
-    # Both directions of a pair have the same sentences.
+    # Both directions of a pair have the same sentences. Names of languages have no hyphen.
     pairs = {frozenset(pair.split("-")): pair for pair in by_pair}.values()
     chances = [by_pair[pair].get("chance") for pair in pairs]
-    count = sum(round(1 / chance) for chance in chances if chance)
+    count = sum(
+        round(1 / chance) for chance in chances if chance
+    )  # chance is one over the sentences
     many = f"{len(pairs)} language pairs" if len(pairs) > 1 else ""
     size = f"{figures.count(count)} sentence pairs" if count else ""
     return ", ".join(filter(None, (run.test_folder(_NAME), many, size)))
@@ -96,7 +104,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     by_pair = figures.by_pair(run.figures, _NAME)
     pairs = {pair: pair_name(pair) for pair in by_pair}
     blocks = _by_layer(run, others)
-    last = last_layers(run.figures)
+    last = describe_last_layers(run.figures)
     text = (
         "The share of sentences whose nearest neighbour among all sentences of the other language "
         "is their translation. Plain: by cosine. Centered: after each language's mean vector was "
@@ -117,22 +125,25 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
             " SIF: words weighted, as in `encode`, by a / (a + p), where p is their share in the run's "
             "text and a is 0.001."
         )
-    with_floor = [how for how, x in _LAST.items() if x.floor(run.figures)]
+    with_floor = [how for how, headline in _LAST.items() if headline.floor(run.figures)]
     if with_floor:
         text += floor.TEXT
         if sif:
             text += " The floor weights words by inverse document frequency beside the own vector, else by SIF."
-    how = with_floor[-1] if with_floor else "plain"
+    how = (
+        with_floor[-1] if with_floor else "plain"
+    )  # the method whose floor is shown: CSLS where measured
     tests = describe_tests(run)
     of_tests = f" ({tests})" if tests else ""
     note = _note(run, others)
-    own_path, last_path = (x[how].floor(run.figures) for x in (_OWN, _LAST))
+    own_path = _OWN[how].floor(run.figures)
+    last_path = _LAST[how].floor(run.figures)  # by SIF where it was measured
     for name, title, path in (
         ("mean_last4", f"By language pair, mean of the accuracies of {last}", last_path),
         ("mean", "By language pair, the encoder's own sentence vector", own_path),
     ):
-        columns = {f"{name}{x}": Column(method, "percent") for method, x in _METHODS.items()}
-        weighted = dict(columns)
+        columns = {f"{name}{end}": Column(method, "percent") for method, end in _METHODS.items()}
+        sif_columns = dict(columns)
         if name == "mean":
             columns["mean_csls_k3"] = Column("CSLS, k = 3", "percent", main=False)
             columns["coverage"] = Column("Words with a vector", "percent", main=False)
@@ -149,15 +160,15 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         if sif:
             levels = floor.columns(run, last_path, _CHANCE, how)
             title = f"{title}, SIF{of_tests}"
-            blocks += table(_SIF, pairs, weighted, sif, "Pair", levels=levels, title=title)
-    lines = [Line(method, x.mean) for method, x in _LAST.items()]
+            blocks += table(_SIF, pairs, sif_columns, sif, "Pair", levels=levels, title=title)
+    lines = [Line(method, headline.mean) for method, headline in _LAST.items()]
     steps = finite(run.series.get(lines[0].metric, {}))
     if steps:
         levels = floor.levels(run, last_path, _CHANCE, how)
         lines += floor.lines((min(steps), max(steps)), levels)
     blocks.append(Chart(f"Over training, mean of {last}", lines, form="percent"))
-    weighted = [Line(method, f"{_SIF}/mean_last4{x}") for method, x in _METHODS.items()]
-    blocks.append(Chart(f"Over training, SIF, mean of {last}", weighted, form="percent"))
+    sif_lines = [Line(method, f"{_SIF}/mean_last4{end}") for method, end in _METHODS.items()]
+    blocks.append(Chart(f"Over training, SIF, mean of {last}", sif_lines, form="percent"))
     blocks += _every_layer(by_pair, pairs)
     return Section("Sentence retrieval", text, blocks) if pairs or steps else None
 
@@ -165,13 +176,13 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
 def _every_layer(
     by_pair: Mapping[str, Mapping[str, float]], pairs: Mapping[str, str]
 ) -> list[Table]:
-    """A closed table of every pair and layer for each method."""
+    """A collapsed table for each method, with every pair and layer; `closed` is the line that opens it."""
     names = set().union(*by_pair.values())
     layers = sorted({int(match[1]) for match in map(_LAYER.match, names) if match})
     tables = []
-    for how, x in _METHODS.items():
+    for how, end in _METHODS.items():
         columns = {
-            f"layer{k}/acc@1{x}": Column(f"layer {k}", "percent", main=False) for k in layers
+            f"layer{k}/acc@1{end}": Column(f"layer {k}", "percent", main=False) for k in layers
         }
         closed = f"Every pair and layer, {how}"
         tables += table(_NAME, pairs, columns, by_pair, "Pair", mean=False, closed=closed)
@@ -180,14 +191,17 @@ def _every_layer(
 
 def _by_layer(run: RunFolder, others: Sequence[RunFolder]) -> list[Chart]:
     """A chart of each method, all with the same y axis."""
-    metrics = {how: f"{_NAME}/layer*/acc@1{x}" for how, x in _METHODS.items()}
-    weighted = {how: f"{_SIF}/layer*/acc@1{x}" for how, x in _METHODS.items()}
-    levels = {how: floor.levels(run, x.floor(run.figures), _CHANCE) for how, x in _LAST.items()}
+    metrics = {how: f"{_NAME}/layer*/acc@1{end}" for how, end in _METHODS.items()}
+    sif_metrics = {how: f"{_SIF}/layer*/acc@1{end}" for how, end in _METHODS.items()}
+    levels = {
+        how: floor.levels(run, headline.floor(run.figures), _CHANCE)
+        for how, headline in _LAST.items()
+    }
     drawn: list[float] = []
     for how, metric in metrics.items():
         for each in (run, *others):
             drawn += figures.over_star(each.figures, metric).values()
-        drawn += figures.over_star(run.figures, weighted[how]).values()
+        drawn += figures.over_star(run.figures, sif_metrics[how]).values()
         drawn += (level or 0.0 for level in levels[how].values())
     highest = max(drawn, default=0.0)
     charts = []
@@ -195,13 +209,13 @@ def _by_layer(run: RunFolder, others: Sequence[RunFolder]) -> list[Chart]:
         layers = figures.over_star(run.figures, metric)
         last = [layer for layer in layers if layer > 0][-4:]
         if last:
-            sif = figures.over_star(run.figures, weighted[how])
+            sif = figures.over_star(run.figures, sif_metrics[how])
             charts.append(
                 Chart(
                     f"Accuracy by layer, {how}",
                     [
                         Line("mean" if sif else "", metric=metric, colour=BLUE),
-                        Line("SIF", metric=weighted[how], colour=GREEN, compare=False),
+                        Line("SIF", metric=sif_metrics[how], colour=GREEN, compare=False),
                         *floor.lines((min(layers), max(layers)), levels[how]),
                     ],
                     x="layer",

@@ -18,7 +18,7 @@ import numpy as np
 
 from clwe_jax import options
 from clwe_jax.align import search
-from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
+from clwe_jax.encoders.encode import MEAN_OF_LAST_LAYERS, select_layer
 from clwe_jax.encoders.protocols import Encoder, WordSample, WordSpace
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.evaluators import SimilarityEvaluation
@@ -174,7 +174,7 @@ def correlation(
         return None, share
     rows = [(source.index[pairs[i][0]], target.index[pairs[i][1]]) for i in have]
     x, y = (
-        np.asarray(search.unit(select_layer(space.vectors[list(side)], MEAN_LAST4)))
+        np.asarray(search.unit(select_layer(space.vectors[list(side)], MEAN_OF_LAST_LAYERS)))
         for space, side in zip((source, target), zip(*rows))
     )
     cosines = np.einsum("nd,nd->n", x, y)

@@ -17,7 +17,7 @@ import numpy as np
 
 from clwe_jax import pocket
 from clwe_jax.align import word_links
-from clwe_jax.encoders.encode import MEAN_LAST4
+from clwe_jax.encoders.encode import MEAN_OF_LAST_LAYERS
 from clwe_jax.encoders.features import EncodesPieces, EncodesWords
 from clwe_jax.encoders.protocols import Encoder
 from clwe_jax.evaluate import word_alignment_page
@@ -94,14 +94,14 @@ def layers_of(wanted: str | int, count: int) -> list[int]:
     deepest = count - 1
     if wanted == "":
         return [round(2 * deepest / 3)]
-    if wanted == MEAN_LAST4:
+    if wanted == MEAN_OF_LAST_LAYERS:
         return [int(layer) for layer in last_layers(deepest)] if deepest else [0]
     match = re.fullmatch(r"(\d+)(?:-(\d+))?", str(wanted))
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
     if not first <= last <= deepest:
         raise ValueError(
             f"layers={wanted!r}: expected a layer from 0 (the embeddings) to {deepest}, a range such as "
-            f"'1-{deepest}', {MEAN_LAST4!r}, or '' for the layer at two thirds of the depth"
+            f"'1-{deepest}', {MEAN_OF_LAST_LAYERS!r}, or '' for the layer at two thirds of the depth"
         )
     return list(range(first, last + 1))
 

@@ -1,9 +1,9 @@
 """The labels of masked words in every language at once, and their cross-entropy.
 
-DICT-MLM draws one label of a masked word. Here each label counts with its probability in that draw, so
-that the loss is its expectation: one product with the table of tokens scores the labels of all
-languages. The softmax of a label is over the pieces of its language's words alone (`members`): over all
-pieces, the languages of one position would compete.
+DICT-MLM draws one label of a masked word. Here each label counts with its probability in that draw, and one
+product with the table of tokens scores the labels of all languages. The loss is the expectation of the drawn
+label's loss with one difference: the softmax of a label is over the pieces of its language's words alone
+(`members`). Over all pieces, the languages of one position would compete.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ DICT-TLM a text and its code-switched copy.
 
 A position whose `loss_weights` are above 0 is predicted. Its loss is the cross-entropy of the target piece
 (Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1). With config.task.labels=expected it is the expected
-cross-entropy of all labels of the word's dictionary entry (`models.expected_labels`).
-Suffixes of names are shapes: B rows, P predicted positions of a row, V pieces, N languages.
+cross-entropy of all labels of the word's dictionary entry (`models.expected_labels`). There the softmax of a label
+is over the pieces of the label's language alone (`members`): such losses are lower than those of drawn labels.
+Suffixes of names are shapes: B rows, P predicted positions of a row, V pieces, G languages.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from clwe_jax.options.objectives import MlmOptions
 from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_shapes
 
-# Name of the collection that holds the arrays of the objective's `label_table`. As a collection they are an
-# argument of the compiled step; read from `self.label_table` they would become constants of its program.
-# Only sizes are read from `self.label_table`, because shapes must be known when the step is compiled.
+# Name of the collection that holds the arrays of the objective's `label_table`. The arrays of a collection are
+# arguments of the compiled step; those of `self.label_table` would become constants of its program. From
+# `self.label_table` come sizes alone, because shapes must be known when the step is compiled.
 LABEL_TABLE = "labels"
 
 
@@ -105,7 +106,7 @@ class MlmObjective(MlmOptions):
     `stay_near_embeddings` and `align_labels` (weights of penalties).
 
     Attributes:
-      model: the backbone, without the head; `module` has both.
+      model: the backbone (its name in `MlmModel`), without the head; `module` has both.
       vocab_size: number of pieces. `model.vocab_size`, the rows of the backbone's table, may be larger, so
         that devices can share the table evenly; no piece uses the last rows.
       max_predictions: P, maximum number of predicted positions in a row.
@@ -115,6 +116,7 @@ class MlmObjective(MlmOptions):
     model: Transformer
     vocab_size: int
     max_predictions: int
+    # Not compared, because arrays have no hash.
     label_table: LabelTable | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
@@ -133,8 +135,8 @@ class MlmObjective(MlmOptions):
         variables = self.module.init(rng, batch, self.max_predictions)
         if not (table := self.label_table):
             return variables
-        # `members` [V, N] says in which languages a piece is a label. The last rows of the backbone's table,
-        # which no piece uses, are labels in no language.
+        # `members` [V, G] says over which pieces the softmax of a label in a language goes: not over the last rows
+        # of the backbone's table, which no piece uses.
         unused_rows = self.model.vocab_size - len(table.members)
         members = np.pad(table.members, ((0, unused_rows), (0, 0)))
         return {**variables, LABEL_TABLE: table._replace(members=members)._asdict()}
@@ -151,13 +153,14 @@ class MlmObjective(MlmOptions):
         """The sums of every metric, and no observations: no collection changes with a step.
 
         Returns:
-          'loss', 'accuracy': over all predicted positions. A position with several labels is correct
-            if one of them has the highest score.
+          'loss', 'accuracy': over all predicted positions. A position with several labels is correct if one of
+            them has the highest score of all pieces; with `condition_on_language` if one has the highest score
+            in its language, which is easier.
           'monolingual_loss', 'cross_lingual_loss': over the labels in the language of the text, and in
             other languages; 'cross_lingual_share': the share of the latter.
           'predictions_per_row', 'padding', 'overflow': how full the rows are (`measure_row_fill`).
-          'drift': with `stay_near_embeddings`, the mean of 1 - cosine of the layers' outputs and the
-            embedding, at the positions that are not predicted.
+          'drift': with `stay_near_embeddings`, the mean of 1 - cosine of each layer's output and the embedding
+            output at the same position, over the positions that are not predicted.
           'label_distance': with `align_labels`, the mean of 1 - cosine of the embeddings of a predicted word
             and of its labels.
           In training each of these distances, times its option, is added to the loss of every position.
@@ -177,7 +180,8 @@ class MlmObjective(MlmOptions):
             labels = expected_labels.look_up(  # K labels of each position, [B, P, K]
                 variables[LABEL_TABLE], output.entries, self.label_table.max_labels
             )
-            # A label weighs its probability, at a position that is predicted; at others nothing.
+            # The weights of labels count at predicted positions alone. They are the probabilities of the draw,
+            # or, with task.equal_languages, add up to more than 1 a position.
             labels = labels.replace(weights=labels.weights * output.weights[..., None])
             members = variables[LABEL_TABLE]["members"]
             sums = self._score_all_labels(model_variables, output, labels, members)
@@ -188,7 +192,8 @@ class MlmObjective(MlmOptions):
         loss = sums.loss
         if train:
             for weight, distance in distances.values():
-                # Times the loss's weight, because the step divides by it. The mean is that of a microbatch.
+                # Times the loss's weight, because the step divides by it. The mean is that of a microbatch, so
+                # that the number of microbatches changes the penalty a little.
                 penalty = weight * distance.mean() * loss.weight
                 loss = Sums(loss.value + penalty, loss.weight)
         return {
@@ -218,37 +223,38 @@ class MlmObjective(MlmOptions):
         )
 
     def _score_all_labels(
-        self, variables: Variables, output: Predictions, labels: ExpectedLabels, members_VN: Array
+        self, variables: Variables, output: Predictions, labels: ExpectedLabels, members_VG: Array
     ) -> MlmSums:
         """The expected loss over all labels of each position's dictionary entry."""
         weights_BP = output.weights
-        languages = members_VN.shape[1]
+        languages = members_VG.shape[1]
         score = functools.partial(self.module.apply, variables, method="score")
         if self.model.options.condition_on_language:
-            # The head reads the language of the label, so that it needs a matrix product for each language. A
-            # loop computes them, which needs equal shapes: all have the size of the language with the most
-            # pieces, known when the step is compiled, so from `self.label_table` and not from `members_VN`.
+            # The head reads the language of the label, in the backbone's table of languages: this is why the option
+            # is the backbone's. It needs a matrix product for each language. A loop computes them, which needs
+            # equal shapes: all have the size of the language with the most pieces, known when the step is
+            # compiled, so from `self.label_table` and not from `members_VG`.
             most_pieces = int(self.label_table.members.sum(0).max())
-            weighted_losses_BPN, correct_BP = expected_labels.cross_entropy_language_by_language(
-                score, output.hidden, labels, members_VN, most_pieces
+            weighted_losses_BPG, correct_BP = expected_labels.cross_entropy_language_by_language(
+                score, output.hidden, labels, members_VG, most_pieces
             )
         else:
             logits_BPV = score(output.hidden, output.languages)  # this head ignores the languages
-            members = members_VN.astype(jnp.float32)
-            weighted_losses_BPN, correct_BP = expected_labels.cross_entropy(
+            members = members_VG.astype(jnp.float32)
+            weighted_losses_BPG, correct_BP = expected_labels.cross_entropy(
                 logits_BPV, labels, members
             )
-        weights_BPN = expected_labels.sum_by_language(labels, labels.weights, languages)
-        in_text_language_BPN = output.source_languages[..., None] == jnp.arange(languages)
+        weights_BPG = expected_labels.sum_by_language(labels, labels.weights, languages)
+        in_text_language_BPG = output.source_languages[..., None] == jnp.arange(languages)
 
-        def sum_where(chosen_BPN: Array) -> Sums:
-            return Sums((weighted_losses_BPN * chosen_BPN).sum(), (weights_BPN * chosen_BPN).sum())
+        def sum_where(chosen_BPG: Array) -> Sums:
+            return Sums((weighted_losses_BPG * chosen_BPG).sum(), (weights_BPG * chosen_BPG).sum())
 
         return MlmSums(
-            loss=sum_where(jnp.ones_like(in_text_language_BPN)),
+            loss=sum_where(jnp.ones_like(in_text_language_BPG)),
             correct=Sums((correct_BP * weights_BP).sum(), weights_BP.sum()),
-            monolingual=sum_where(in_text_language_BPN),
-            cross_lingual=sum_where(~in_text_language_BPN),
+            monolingual=sum_where(in_text_language_BPG),
+            cross_lingual=sum_where(~in_text_language_BPG),
         )
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:

@@ -11,7 +11,7 @@ from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.meanings import distil
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import load as encoders
-from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
+from clwe_jax.encoders.encode import MEAN_OF_LAST_LAYERS, select_layer
 
 
 def of_encoder(
@@ -24,7 +24,7 @@ def of_encoder(
       counts: word -> occurrences in the text: frequent words decide the dimensions.
     """
     vectors = encoders.load(address, [hub]).encoder().sentences(words, hub)
-    vectors = np.asarray(select_layer(vectors, MEAN_LAST4))
+    vectors = np.asarray(select_layer(vectors, MEAN_OF_LAST_LAYERS))
     weights = np.sqrt([counts.get(word, 0) + 1.0 for word in words])
     return Vectors(words, distil(vectors, weights, dim))
 

@@ -29,8 +29,8 @@ def make_step(
 ) -> StepFn:
     """The function (state, batch) -> (state, metrics), to be jitted with the state donated.
 
-    The loss is sum(loss) / sum(weight) over the whole batch, for any number of microbatches: sums
-    are added and divided once. If the loss or the gradient is not finite, parameters, optimizer
+    The loss is sum(loss) / sum(weight) over the whole batch: the sums of microbatches are added and divided
+    once. Their number has no effect if the objective's sums add over rows (`Objective.loss`). If the loss or the gradient is not finite, parameters, optimizer
     and collections do not change, and the step counts as skipped.
 
     Args:
@@ -43,9 +43,8 @@ def make_step(
         gradient and never change (`optim.Optimizer.trainable_mask`). None: all parameters learn.
 
     Returns:
-      A function whose metrics are the objective's, and 'grad_norm' (weight 0 if skipped),
-      'learning_rate', 'skipped' and 'skipped_in_row', the number of steps that were skipped one after
-      the other (each of weight 1).
+      A function whose metrics are the objective's, 'grad_norm' (weight 0 if skipped), and three of weight 1:
+      'learning_rate', 'skipped', and 'skipped_in_row', the number of skipped steps since the last applied one.
     """
     tx = optax.with_extra_args_support(tx)
 
@@ -61,7 +60,8 @@ def make_step(
         # `seed` is the run's key as numbers. From it and the step a resumed run draws the same numbers.
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
         grads, sums, observed = gradients(state.variables, batch, state.step, key)
-        weight = jnp.maximum(sums["loss"].weight, 1.0)  # 0 without predictions, else at least 1
+        # The sum of weights is at least 1, or 0 where nothing is predicted: then 1 avoids 0 / 0.
+        weight = jnp.maximum(sums["loss"].weight, 1.0)
         # The norm of the mean loss's gradient, computed once for the check and for clipping.
         norm = optax.tree.norm(grads) / weight
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
@@ -118,8 +118,8 @@ def make_gradients(objective: Objective, drop_frozen: DropFrozen) -> GradientFn:
 def accumulate_gradients(gradients: GradientFn, microbatches: int) -> GradientFn:
     """Makes `gradients` process a batch in microbatches, one after the other, which saves memory.
 
-    Row r belongs to microbatch r % microbatches. A device holds neighbouring rows, so that each microbatch
-    has rows of every device, and no row changes its device.
+    Row r belongs to microbatch r % microbatches. A device holds a block of neighbouring rows: every microbatch
+    takes the same share of each block, so that no row moves to another device.
     """
     if microbatches == 1:
         return gradients
@@ -144,7 +144,7 @@ def accumulate_gradients(gradients: GradientFn, microbatches: int) -> GradientFn
             grads, sums, observed = differentiate(*arguments)
             return jax.tree.map(jnp.add, totals, (grads, sums)), observed
 
-        # The arguments of `differentiate`: those of all microbatches, stacked, and the shapes of a single one's.
+        # `stacked`: the arguments of `differentiate` of all microbatches. `single`: their shapes for one.
         row_states = jax.tree.map(deal, variables.get("rows", {}))
         stacked = jnp.arange(microbatches), row_states, jax.tree.map(deal, by_row)
         single = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), stacked)

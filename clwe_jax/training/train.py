@@ -18,7 +18,7 @@ from clwe_jax.training.optim import Optimizer
 from clwe_jax.training.prefetch import Prefetcher, unpack
 from clwe_jax.training.step_log import StepLog
 from clwe_jax.training.stop import StopSignal
-from clwe_jax.types import SHARED_KEYS, Batch, BatchSource, Objective, TrainingEvaluator
+from clwe_jax.types import SHARED_KEYS, Batch, BatchSource, Objective, TrainingEvaluator, Variables
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,8 +109,6 @@ def fit(
     checkpointer = checkpoint.Checkpointer(os.path.join(workdir, "checkpoints"), options.checkpoint)
     # A checkpoint has optimizer state only for the groups that learned at its step.
     restored = checkpointer.restore(lambda step: compiled.target(phases.saved_at(step)), meta)
-    # A new run trains on the batch that told the shapes; a resumed run has pending ones of its own.
-    pending = [batch]
     if restored is None:
         tx = compiled.tx(phases.at(0))
         state = train_state.start(objective, tx, shapes, mesh, seed)
@@ -119,18 +117,12 @@ def fit(
         if before is not None:
             state = train_state.with_params(state, before.params, tx, mesh)
             state = state.replace(collections=before.collections)
+        pending = [batch]  # a new run trains on the batch that told the shapes
     else:
         state = restored.state
         if "initial" in restored.meta:
             meta["initial"] = restored.meta["initial"]
-        if restored.data is None:
-            logging.warning(
-                "Another number of hosts wrote the checkpoint: training resumes from its "
-                "parameters, and the data start from the beginning."
-            )
-        else:
-            place, pending = unpack(restored.data)
-            source.set_state(place)
+        pending = _resume_data(source, restored, [batch])
     first_step = int(state.step)
     parameters = train_state.count_parameters(state.params)
     logging.info(
@@ -149,8 +141,8 @@ def fit(
         source, lambda b: partition.global_batch(b, mesh), options.train.prefetch, pending
     )
     log = StepLog(steps, options.train, _positions(shapes), writer, progress, checkpointer)
-    evaluations: dict[str, float] = {}
     best = BestMetric(options.checkpoint.best, evaluators)
+    evaluations = _Evaluations(writer, stop, best)
     step = first_step
     ended = False
     learn = phases.saved_at(first_step)
@@ -160,20 +152,9 @@ def fit(
     def is_due(every_steps: int) -> bool:
         return bool(every_steps) and step % every_steps == 0
 
-    def evaluate(due: Sequence[TrainingEvaluator]) -> None:
-        for evaluator in due:
-            figures = {}
-            for name, value in evaluator.run(state.variables, step):
-                figures[name] = float(value)
-                if stop.received:
-                    return
-            writer.write(step, figures)
-            evaluations.update(figures)
-            best.note_evaluation(evaluator)
-
     def save() -> None:
-        checkpointer.save(state, prefetcher.snapshot(), meta, evaluations)
-        best.check(evaluations)  # after the checkpoint, from which the right name goes on
+        checkpointer.save(state, prefetcher.snapshot(), meta, evaluations.figures)
+        best.check(evaluations.figures)  # after the checkpoint, from which the right name goes on
 
     try:
         while step < steps and not stop.at(step):
@@ -204,7 +185,7 @@ def fit(
             due = [evaluator for evaluator in evaluators if is_due(evaluator.every_steps)]
             if due or is_due(options.checkpoint.every_steps):
                 with log.pause(step_metrics):
-                    evaluate(due)
+                    evaluations.run(due, state.variables, step)
                     if is_due(options.checkpoint.every_steps):
                         save()
         log.flush(step)
@@ -212,7 +193,7 @@ def fit(
         if finished:
             # Before the last state is saved: a run that diverged ends with an error.
             log.check_end(step, int(state.skipped))
-            evaluate(evaluators)
+            evaluations.run(evaluators, state.variables, step)
             # A stop in the last evaluation leaves it to the next start.
             finished = not stop.received
         save()
@@ -238,7 +219,7 @@ def fit(
         step=step,
         finished=finished,
         skipped=int(state.skipped),
-        evaluations=evaluations,
+        evaluations=evaluations.figures,
         train=log.last,
         parameters=parameters,
         initial=meta.get("initial"),
@@ -248,6 +229,47 @@ def fit(
         step_flops=compiled.step_flops,
         failed_checkpoints=checkpointer.failures,
     )
+
+
+@dataclasses.dataclass
+class _Evaluations:
+    """Runs evaluators and keeps their last figures, by metric path."""
+
+    writer: metrics.MetricWriter
+    stop: StopSignal
+    best: BestMetric
+    figures: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    def run(self, due: Sequence[TrainingEvaluator], variables: Variables, step: int) -> None:
+        """Runs evaluators at a step; after a signal the unfinished ones are left to the next start."""
+        for evaluator in due:
+            figures = {}
+            for name, value in evaluator.run(variables, step):
+                figures[name] = float(value)
+                if self.stop.received:
+                    return
+            self.writer.write(step, figures)
+            self.figures.update(figures)
+            self.best.note_evaluation(evaluator)
+
+
+def _resume_data(
+    source: BatchSource, restored: checkpoint.Restored, new: list[Batch]
+) -> list[Batch]:
+    """Brings the data to the place of a checkpoint; the batches that were read but not trained on.
+
+    Args:
+      new: these batches where the data start from the beginning.
+    """
+    if restored.data is None:
+        logging.warning(
+            "Another number of hosts wrote the checkpoint: training resumes from its "
+            "parameters, and the data start from the beginning."
+        )
+        return new
+    place, pending = unpack(restored.data)
+    source.set_state(place)
+    return pending
 
 
 def _global_shapes(batch: Batch, batch_size: int, shares: int) -> Batch:

@@ -95,4 +95,4 @@ def test_csls_stands_for_lexicon_induction_where_it_was_measured(measured, name)
 )
 def test_the_mean_of_the_last_layers_is_named_by_their_number(layers, name):
     found = {f"retrieval/layer{i}/acc@1": 0.5 for i in range(layers + 1)}
-    assert retrieval_page.last_layers(found) == name
+    assert retrieval_page.describe_last_layers(found) == name
