@@ -33,8 +33,9 @@ At :laptop the matrices of the layers learn by Muon, also in the configs that st
 
 On your own text, in minutes: configs/dict_mlm_text.py.
 
-Expected at :paper are the figures of Table 1 of the DICT-MLM paper. We have not measured them: NER 71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4. At :laptop eight of ten sentences
-find their translation by CSLS.
+Expected at :paper are the figures of Table 1 of the DICT-MLM paper. We have not measured them: NER 71.3, POS
+70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4. At :laptop eight of ten sentences find their
+translation by CSLS.
 """
 
 from clwe_jax import options, presets
