@@ -75,34 +75,11 @@ def write(
             f"--dtype={dtype}: {form} takes "
             f"{', '.join(DTYPES if form == 'model2vec' else DTYPES[:2])}"
         )
-    places: dict[str, int] = {}
-    phrases = 0
-    shared = set()
-    width = next(iter(spaces.values())).dim
-    check_size(width, words, dim)
-    taken = {language: vectors.own_keys[: words or None] for language, vectors in spaces.items()}
-    rows = np.zeros((len(SPECIALS) + sum(map(len, taken.values())), width), np.float32)
-    uses = np.zeros(len(rows), np.float32)
-    for language, vectors in spaces.items():
-        of_language = weights.get(language, {})
-        for row, word in enumerate(taken[language]):
-            # A piece of BERT's in files of vectors would be taken for the rest of a word.
-            if " " in word or word in SPECIALS or word.startswith(INSIDE_MARK):
-                phrases += 1
-                continue
-            if vectors.index[word] != row:  # another spelling of a word
-                continue
-            place = places.setdefault(word, len(SPECIALS) + len(places))
-            if uses[place]:
-                shared.add(place)
-            share = 1 / (1 + row)  # of the language's running words, by Zipf's law
-            uses[place] += share
-            rows[place] += np.float32(share * of_language.get(word, 1.0)) * vectors.vectors[row]
+    check_size(next(iter(spaces.values())).dim, words, dim)
+    places, rows, left_out, shared = _merge_languages(spaces, weights, words)
     count = len(places)
     if not count:
         raise ValueError(f"{', '.join(spaces)}: there is no word to write")
-    rows = rows[: len(SPECIALS) + count]
-    rows /= np.maximum(uses[: len(rows)], 1e-9)[:, None]
     if dim:
         rows = reduce_dim(rows, dim)
     capitals = [] if normalizer.lower_case else _with_capitals(places)
@@ -121,17 +98,14 @@ def write(
     _json(out, "tokenizer.json", content)
     _json(out, "modules.json", [{"idx": 0, "name": "0", "path": "", "type": _MODULE}])
     if form == "model2vec":
-        _json(
-            out,
-            "config.json",
-            {
-                "model_type": "model2vec",
-                "architectures": ["StaticModel"],
-                "normalize": True,
-                "hidden_dim": rows.shape[1],
-                "embedding_dtype": dtype,
-            },
-        )
+        config = {
+            "model_type": "model2vec",
+            "architectures": ["StaticModel"],
+            "normalize": True,
+            "hidden_dim": rows.shape[1],
+            "embedding_dtype": dtype,
+        }
+        _json(out, "config.json", config)
     else:
         _json(out, "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
     notes = [f"{count:,} words of {rows.shape[1]} dimensions, {dtype}."]
@@ -139,16 +113,52 @@ def write(
         notes.append(
             "model2vec reads the first 512 words of a text: model.encode(texts, max_length=None) reads all."
         )
-    if phrases:
+    if left_out:
         notes.append(
-            f"{phrases:,} entries of several words, or pieces of words, are left out: these formats have words alone."
+            f"{left_out:,} entries of several words, or pieces of words, are left out: these formats have words alone."
         )
     if shared:
         notes.append(
-            f"{len(shared):,} strings of several languages have a mean of their vectors; "
+            f"{shared:,} strings of several languages have a mean of their vectors; "
             "--language=xx writes one language alone."
         )
     return notes
+
+
+def _merge_languages(
+    spaces: Mapping[str, Vectors], weights: Mapping[str, Mapping[str, float]], words: int
+) -> tuple[dict[str, int], np.ndarray, int, int]:
+    """One vector for each string of all languages; arguments as of `write`.
+
+    Returns:
+      word -> its row; the rows, after those of `SPECIALS`, which are 0: float32 [rows, D]; the number of entries
+      that were left out, which are no words; and the number of strings of several languages.
+    """
+    taken = {language: vectors.own_keys[: words or None] for language, vectors in spaces.items()}
+    size = len(SPECIALS) + sum(map(len, taken.values()))
+    rows = np.zeros((size, next(iter(spaces.values())).dim), np.float32)
+    uses = np.zeros(size, np.float32)
+    places: dict[str, int] = {}
+    left_out = 0
+    shared = set()
+    for language, vectors in spaces.items():
+        of_language = weights.get(language, {})
+        for row, word in enumerate(taken[language]):
+            # A piece of BERT's in files of vectors would be taken for the rest of a word.
+            if " " in word or word in SPECIALS or word.startswith(INSIDE_MARK):
+                left_out += 1
+                continue
+            if vectors.index[word] != row:  # another spelling of a word
+                continue
+            place = places.setdefault(word, len(SPECIALS) + len(places))
+            if uses[place]:
+                shared.add(place)
+            share = 1 / (1 + row)  # of the language's running words, by Zipf's law
+            uses[place] += share
+            rows[place] += np.float32(share * of_language.get(word, 1.0)) * vectors.vectors[row]
+    rows = rows[: len(SPECIALS) + len(places)]
+    rows /= np.maximum(uses[: len(rows)], 1e-9)[:, None]
+    return places, rows, left_out, len(shared)
 
 
 def check_size(width: int, words: int, dim: int) -> None:
