@@ -100,7 +100,9 @@ def load(
             raise ValueError("words: the second encoder has the words")
         return Model(encoders.load(workdir, languages))
     workdir = workdir.removeprefix("run:")
-    if workdir.startswith("vec:") or os.path.isfile(workdir):
+    # Pages and records belong to a run, which the message of `read_config` names.
+    is_page = workdir.endswith((".html", ".json"))
+    if workdir.startswith("vec:") or (os.path.isfile(workdir) and not is_page):
         if words:
             raise ValueError("words: files of vectors hold their own words")
         return Model(encoders.of_vectors(workdir.removeprefix("vec:"), languages))

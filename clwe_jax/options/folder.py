@@ -154,6 +154,9 @@ def start_folder(workdir: str | os.PathLike[str]) -> str:
 def _read_values(workdir: str | os.PathLike[str]) -> dict[str, Any]:
     """The values of config.json, apart from the number of its layout; errors as of `read_config`."""
     path = _path(workdir)
+    run = os.path.dirname(os.path.normpath(workdir)) or "."
+    if os.path.exists(_path(run)) and not os.path.exists(path):
+        raise FileNotFoundError(f"{workdir} is a part of a run: name its folder, {run}")
     try:
         values = atomic.read_json(path)
     except FileNotFoundError:

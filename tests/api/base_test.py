@@ -121,3 +121,8 @@ def test_a_folder_without_a_run_names_the_runs_beside_it(tmp_path, monkeypatch):
             api.load(name)
     with pytest.raises(FileNotFoundError, match="clwe-jax --config=joint_dictionary --workdir=b$"):
         api.load("b")
+    (tmp_path / "runs" / "a" / "report.html").touch()
+    (tmp_path / "runs" / "a" / "vocab").mkdir()
+    for name in ("report.html", "vocab"):
+        with pytest.raises(FileNotFoundError, match="a part of a run: name its folder, runs/a$"):
+            api.load(f"runs/a/{name}")
