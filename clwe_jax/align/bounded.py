@@ -55,14 +55,14 @@ def nearest(queries: Array, around: Neighbourhoods, k: int, method: str) -> tupl
     """
     best = np.zeros((len(queries), k), np.int32)
     scores = np.zeros((len(queries), k), np.float32)
-    left = np.arange(len(queries))
+    open_queries = np.arange(len(queries))
     width = k + _CANDIDATES
-    while len(left):
+    while len(open_queries):
         searched = min(width, len(around.keys))
-        indices, values, proven = _search(queries[left], around, k, searched, method)
-        best[left] = indices
-        scores[left] = values
-        left = left[~proven]
+        indices, values, proven = _search(queries[open_queries], around, k, searched, method)
+        best[open_queries] = indices
+        scores[open_queries] = values
+        open_queries = open_queries[~proven]
         width = 4 * width
     if method == CSLS:
         mean_cosines = search.means(queries, around.keys, around.neighbourhood, around.memory_bytes)
@@ -205,9 +205,9 @@ def first_equals(rows: np.ndarray) -> np.ndarray:
     _, place, counts = np.unique(
         np.bitwise_xor.reduce(bits, axis=1), return_inverse=True, return_counts=True
     )
-    seen: dict[bytes, int] = {}
+    row_of_bits: dict[bytes, int] = {}
     for row in np.flatnonzero(counts[place] > 1).tolist():
-        first[row] = seen.setdefault(bits[row].tobytes(), row)
+        first[row] = row_of_bits.setdefault(bits[row].tobytes(), row)
     return first
 
 
