@@ -68,10 +68,10 @@ class Corpus:
 
     def counts(self, language: str) -> dict[str, int]:
         """word -> occurrences in the language's text, most frequent first."""
-        counted = np.bincount(self.ids[language], minlength=len(self.words))
-        used = np.flatnonzero(counted)
-        used = used[np.argsort(-counted[used], kind="stable")]
-        return {self.words[i]: n for i, n in zip(used.tolist(), counted[used].tolist())}
+        counts = np.bincount(self.ids[language], minlength=len(self.words))
+        ids = np.flatnonzero(counts)
+        ids = ids[np.argsort(-counts[ids], kind="stable")]
+        return {self.words[i]: n for i, n in zip(ids.tolist(), counts[ids].tolist())}
 
     def only(self, *languages: str) -> Corpus:
         """The corpus of the given languages."""
@@ -95,26 +95,26 @@ class Corpus:
           seed: seed of the draws.
         """
         sizes = {language: self.size(language) for language in self.languages}
-        wanted = dict.fromkeys(sizes, min(sizes.values()))
+        target_sizes = dict.fromkeys(sizes, min(sizes.values()))
         if temperature:
             shares = temperature_shares(sizes, temperature)
-            wanted = {x: round(share * sum(sizes.values())) for x, share in shares.items()}
+            target_sizes = {x: round(share * sum(sizes.values())) for x, share in shares.items()}
         ids = {}
         splits = {}
         for place, language in enumerate(self.languages):
-            copies, rest = divmod(wanted[language], sizes[language])
+            copies, remainder = divmod(target_sizes[language], sizes[language])
             lengths = np.diff(self.splits[language])
             if not copies:
-                rest = max(rest, lengths.min())
+                remainder = max(remainder, lengths.min())
             # Random whole sentences as long as they fit, then back in the order of the text.
             order = np.random.default_rng([seed, place]).permutation(len(lengths))
-            order = order[lengths[order] <= rest]
-            kept = np.sort(order[np.cumsum(lengths[order]) <= rest])
+            order = order[lengths[order] <= remainder]
+            kept_sentences = np.sort(order[np.cumsum(lengths[order]) <= remainder])
             mask = np.zeros(len(lengths), bool)
-            mask[kept] = True
+            mask[kept_sentences] = True
             part = self.ids[language][np.repeat(mask, lengths)]
             ids[language] = np.concatenate([self.ids[language]] * copies + [part])
-            ends = np.cumsum(np.concatenate([lengths] * copies + [lengths[kept]]))
+            ends = np.cumsum(np.concatenate([lengths] * copies + [lengths[kept_sentences]]))
             splits[language] = np.concatenate([[0], ends])
             share = len(ids[language]) / sizes[language]
             logging.info(

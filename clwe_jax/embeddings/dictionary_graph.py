@@ -20,11 +20,11 @@ def translations(
       dictionary: merged dictionary.
       counts: language -> word of its text -> occurrences.
     """
-    counted = []
+    totals = []
     for language in dictionary.languages:
         language_counts = counts.get(language, {})
-        counted += [language_counts.get(word, 0) for word in dictionary.language_words(language)]
-    weights = (np.array(counted) + 1.0) ** POWER
+        totals += [language_counts.get(word, 0) for word in dictionary.language_words(language)]
+    weights = (np.array(totals) + 1.0) ** POWER
     source, target = dictionary.edges()
     shape = (len(dictionary),) * 2
     return sparse.csr_matrix((weights[target].astype(np.float32), (source, target)), shape)

@@ -105,7 +105,7 @@ def gradients(
     weights = np.full(negative.shape, negatives / len(batch.noise), inputs.dtype)
     weights[batch.words[:, None] == batch.noise] = 0
     weights[batch.translations[:, None] == batch.noise] = 0
-    apart = row_outputs - inputs[rows]
+    gaps = row_outputs - inputs[rows]
     # How often the distance of each row counts: once as a truth, and in the mean over the noise.
     times = np.bincount(row, minlength=len(rows)).astype(inputs.dtype)
     # A word may be drawn as noise twice: `add.at` adds both, += would add one.
@@ -113,7 +113,7 @@ def gradients(
     loss = (
         np.logaddexp(0, -positive).sum()
         + (weights * np.logaddexp(0, negative)).sum()
-        + combining * (times * (apart**2).sum(1)).sum()
+        + combining * (times * (gaps**2).sum(1)).sum()
     )
     # d/dx -log s(x) = s(x) - 1 and d/dx -log s(-x) = s(x)
     wrong = _logistic(positive) - 1
@@ -123,14 +123,14 @@ def gradients(
     for_hidden = to_truth.T @ row_outputs + weights @ row_outputs[noise]
     for_outputs = to_truth @ hidden
     np.add.at(for_outputs, noise, weights.T @ hidden)
-    pull = 2 * combining * times[:, None] * apart
+    pull = 2 * combining * times[:, None] * gaps
     for_outputs += pull
 
-    named, where = np.unique(np.concatenate([near, rows]), return_inverse=True)
-    for_inputs = np.zeros((len(named), inputs.shape[1]), inputs.dtype)
-    for_inputs[where[: len(near)]] = averages.T @ for_hidden
-    for_inputs[where[len(near) :]] -= pull
-    return Gradients(float(loss), (named, for_inputs), (rows, for_outputs))
+    input_rows, input_places = np.unique(np.concatenate([near, rows]), return_inverse=True)
+    for_inputs = np.zeros((len(input_rows), inputs.shape[1]), inputs.dtype)
+    for_inputs[input_places[: len(near)]] = averages.T @ for_hidden
+    for_inputs[input_places[len(near) :]] -= pull
+    return Gradients(float(loss), (input_rows, for_inputs), (rows, for_outputs))
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:
@@ -163,10 +163,10 @@ def choose(
         starts = np.cumsum(sizes) - sizes
         offsets = np.arange(sizes.sum()) - np.repeat(starts, sizes)
         candidates = dictionary.targets[np.repeat(first[several], sizes) + offsets]
-        wanted = inputs[words[several]] + hidden[several]
+        queries = inputs[words[several]] + hidden[several]
         vectors = inputs[candidates]
-        # Eq. 2, without the length of what is wanted, which all candidates of a word share.
-        scores = np.einsum("nd,nd->n", vectors, np.repeat(wanted, sizes, axis=0))
+        # Eq. 2, without the length of the query, which all candidates of a word share.
+        scores = np.einsum("nd,nd->n", vectors, np.repeat(queries, sizes, axis=0))
         scores /= np.sqrt(np.einsum("nd,nd->n", vectors, vectors)) + _TINY
         best = np.repeat(np.maximum.reduceat(scores, starts), sizes)
         winners = np.flatnonzero(scores == best)
