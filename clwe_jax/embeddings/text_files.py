@@ -74,8 +74,8 @@ def read(
       ValueError: no line is a word with its numbers; the message shows the first line.
     """
     blocks = _blocks(file, path)
-    first = next(blocks, (b"", 1))[0]
-    announced, body = _header(first)
+    first_block = next(blocks, (b"", 1))[0]
+    announced, body = _header(first_block)
     start = 1 if announced is None else 2
     layout = _layout(body, announced and announced[1], path, start)
     # A number takes two bytes or more with its space, and a line has an end.
@@ -101,27 +101,27 @@ def read(
 def _blocks(file: BinaryIO, path: str) -> Iterator[tuple[bytes, int]]:
     """Yields (complete lines, number of the first line)."""
     line = 1
-    rest = b""
-    first = True
+    partial_line = b""
+    is_first = True
     while block := file.read(_BLOCK):
-        if first:
+        if is_first:
             block = block.removeprefix(_BOM)
-            first = False
+            is_first = False
         head, newline, tail = block.rpartition(b"\n")
         if newline:
-            lines = rest + head + newline
+            lines = partial_line + head + newline
             yield lines, line
             line = line + lines.count(b"\n")
-            rest = tail
+            partial_line = tail
         else:
-            rest += block
-            if len(rest) > _LONGEST_LINE:
+            partial_line += block
+            if len(partial_line) > _LONGEST_LINE:
                 raise ValueError(
                     f"{path}:{line}: a line of more than {_LONGEST_LINE >> 20} MB: expected "
                     f"{EXPECTED}. Binary files are named .bin or .npz"
                 )
-    if rest:
-        yield rest, line
+    if partial_line:
+        yield partial_line, line
 
 
 def _header(block: bytes) -> tuple[tuple[int, int] | None, bytes]:
@@ -202,21 +202,21 @@ def _by_line(block: bytes, first_line: int, dim: int) -> _Parsed:
     else:
         words, vectors = table
     rows = []
-    more = []
+    odd_vectors = []
     faults = []
     for i in odd:
-        taken = _line(lines[i], dim)
-        if isinstance(taken, str):
+        parsed = _line(lines[i], dim)
+        if isinstance(parsed, str):
             text = lines[i][:80].decode("utf-8", errors="replace")
-            faults.append((taken, first_line + i, text))
+            faults.append((parsed, first_line + i, text))
         else:
             rows.append(i)
-            words.append(taken[0])
-            more.append(taken[1])
+            words.append(parsed[0])
+            odd_vectors.append(parsed[1])
     places = np.array(usual + rows, np.int64)
     # Back in the order of the file, which is usually by frequency.
     order = np.argsort(places)
-    vectors = np.concatenate([vectors, np.array(more, np.float32).reshape(-1, dim)])[order]
+    vectors = np.concatenate([vectors, np.array(odd_vectors, np.float32).reshape(-1, dim)])[order]
     return _Parsed([words[i] for i in order.tolist()], vectors, first_line + places[order], faults)
 
 

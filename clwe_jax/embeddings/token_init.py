@@ -200,14 +200,14 @@ def sparsemax(scores: np.ndarray) -> np.ndarray:
     Michelot's algorithm (1986): the threshold rises until no score of the support is below it.
     """
     scores = np.asarray(scores)
-    inside = np.ones(scores.shape, bool)
+    support = np.ones(scores.shape, bool)
     while True:
-        count = inside.sum(1, keepdims=True)
-        threshold = ((scores * inside).sum(1, keepdims=True) - 1) / count
-        fewer = inside & (scores > threshold)
-        if (fewer == inside).all():
+        count = support.sum(1, keepdims=True)
+        threshold = ((scores * support).sum(1, keepdims=True) - 1) / count
+        fewer = support & (scores > threshold)
+        if (fewer == support).all():
             return np.maximum(scores - threshold, 0)
-        inside = fewer
+        support = fewer
 
 
 def into_width(values: np.ndarray, has_start: np.ndarray, width: int, seed: int) -> np.ndarray:
