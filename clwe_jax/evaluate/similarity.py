@@ -140,12 +140,12 @@ def read(
         scores.append(score)
     warn_of_repairs(one.path, counts)
     if bad:
-        more = f" and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
+        ending = f" and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
         logging.warning(
             "%s: expected `word1 word2 score`; left out %s%s",
             one.path,
             ", ".join(bad[:_SHOWN]),
-            more,
+            ending,
         )
     if not pairs:
         raise ValueError(f"{one.path} holds no scored pair: expected lines `word1 word2 score`")
@@ -178,10 +178,10 @@ def correlation(
         for space, side in zip((source, target), zip(*rows))
     )
     cosines = np.einsum("nd,nd->n", x, y)
-    wanted = np.asarray(scores)[have]
-    if np.ptp(cosines) == 0 or np.ptp(wanted) == 0:
+    human_scores = np.asarray(scores)[have]
+    if np.ptp(cosines) == 0 or np.ptp(human_scores) == 0:
         return None, share
-    return float(stats.spearmanr(cosines, wanted).statistic), share
+    return float(stats.spearmanr(cosines, human_scores).statistic), share
 
 
 def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
@@ -218,7 +218,7 @@ class WordSimilarity(ByIdentity, SimilarityEvaluation):
     @functools.cached_property
     def _sets(self) -> list[tuple[SimilaritySet, list[tuple[str, str]], np.ndarray]]:
         sets = find(self.data, self.context.languages)
-        return [(one, *read(one, self.context.normalizer)) for one in sets]
+        return [(test_set, *read(test_set, self.context.normalizer)) for test_set in sets]
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields for each set of the folder:
@@ -227,22 +227,22 @@ class WordSimilarity(ByIdentity, SimilarityEvaluation):
         .../coverage: the share of covered pairs; .../pairs: the number of pairs.
         """
         sample = WordSample(self.context.sample, max_words=0)  # only the words of the sets
-        for one, pairs, scores in self._sets:
-            view = model.pairwise_space(one.source, one.target)
+        for test_set, pairs, scores in self._sets:
+            view = model.pairwise_space(test_set.source, test_set.target)
             source, target = (
                 view.vocabulary(language, words, sample)
-                for language, words in zip((one.source, one.target), zip(*pairs))
+                for language, words in zip((test_set.source, test_set.target), zip(*pairs))
             )
             rho, share = correlation(pairs, scores, source, target)
             if rho is None:
                 logging.warning(
                     "%s: no correlation: %.0f%% of its %d pairs have vectors, or all cosines or "
                     "scores are equal",
-                    one.path,
+                    test_set.path,
                     100 * share,
                     len(pairs),
                 )
             else:
-                yield f"similarity/{one.subject}/spearman", rho
-            yield f"similarity/{one.subject}/coverage", share
-            yield f"similarity/{one.subject}/pairs", float(len(pairs))
+                yield f"similarity/{test_set.subject}/spearman", rho
+            yield f"similarity/{test_set.subject}/coverage", share
+            yield f"similarity/{test_set.subject}/pairs", float(len(pairs))
