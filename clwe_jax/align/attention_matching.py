@@ -133,9 +133,9 @@ class Match:
             )
             total += float(np.square(differences).mean(-1)[real].sum())
             # The attended vectors: `errors` has subtracted y from them.
-            near = differences + y
-            norms = np.linalg.norm(near, axis=-1) * np.linalg.norm(y, axis=-1)
-            cosine += float((1 - (near * y).sum(-1) / np.maximum(norms, 1e-12))[real].sum())
+            attended = differences + y
+            norms = np.linalg.norm(attended, axis=-1) * np.linalg.norm(y, axis=-1)
+            cosine += float((1 - (attended * y).sum(-1) / np.maximum(norms, 1e-12))[real].sum())
             words += int(real.sum())
         return total / max(words, 1), cosine / max(words, 1)
 

@@ -78,10 +78,10 @@ def _band_of(
     columns = len(target)
     if rows * columns <= _WHOLE:
         return np.tile([0, columns], (rows + 1, 1))
-    half = [_halve(side) for side in (source, target)]
+    halves = [_halve(side) for side in (source, target)]
     shorter = tuple(np.add.reduceat(count, np.arange(0, len(count), 2)) for count in lengths)
-    search = _Search([half[0]], [half[1]], shorter, [(1, 1)])
-    path = 2 * np.array(search.path(_band_of(*half, shorter)))
+    search = _Search([halves[0]], [halves[1]], shorter, [(1, 1)])
+    path = 2 * np.array(search.path(_band_of(*halves, shorter)))
     path = np.minimum(path, [rows, columns])
     low = np.full(rows + 1, columns)
     high = np.zeros(rows + 1, int)

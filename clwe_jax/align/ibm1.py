@@ -68,13 +68,13 @@ def align(
     """
     cells, words = _cells(source, target, position_weight)
     similarities = similarity(*words)
-    near = np.maximum(similarities, 0).astype(np.float64)
-    prior = near, np.isneginf(similarities), iterations, flat, pseudo_count
+    nonnegative = np.maximum(similarities, 0).astype(np.float64)
+    prior = nonnegative, np.isneginf(similarities), iterations, flat, pseudo_count
     ahead = _posteriors(cells, words[0], cells.target, *prior)
     back = _posteriors(cells, words[1], cells.source, *prior)
     posteriors = np.sqrt(ahead * back)
     posteriors[posteriors < min_posterior] = 0
-    return NumberedLinks(*words, np.bincount(cells.pair, posteriors, len(near)))
+    return NumberedLinks(*words, np.bincount(cells.pair, posteriors, len(nonnegative)))
 
 
 def _cells(

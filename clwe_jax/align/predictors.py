@@ -133,10 +133,10 @@ def confident_weights(
       float64 [N], at least 0; a label that is surely wrong has the weight 0.
     """
     p = np.asarray(probabilities, np.float64)
-    wrong = {1: float(np.quantile(p, quantile)), 0: float(np.quantile(1 - p, quantile))}
+    noise_rates = {1: float(np.quantile(p, quantile)), 0: float(np.quantile(1 - p, quantile))}
     of_label = np.where(labels == 1, p, 1 - p)
-    rate = np.where(labels == 1, wrong[1], wrong[0])
-    scale = max(1 - wrong[0] - wrong[1], 1e-6)
+    rate = np.where(labels == 1, noise_rates[1], noise_rates[0])
+    scale = max(1 - noise_rates[0] - noise_rates[1], 1e-6)
     return np.maximum(of_label - rate, 0) / (scale * np.maximum(of_label, 1e-12))
 
 

@@ -101,9 +101,9 @@ def _ngrams(order: Sequence[int], n: int) -> set[tuple[int, ...]]:
 def ngram_counts(order: Sequence[int], gold: Sequence[int], n: int) -> tuple[int, int]:
     """The number of n-grams of an order that the gold order has too, and their number (Table 3)."""
     # An order has no word twice, hence no n-gram twice: sets count them.
-    mine = _ngrams(order, n)
-    theirs = _ngrams(gold, n)
-    return len(mine & theirs), len(mine)
+    order_ngrams = _ngrams(order, n)
+    gold_ngrams = _ngrams(gold, n)
+    return len(order_ngrams & gold_ngrams), len(order_ngrams)
 
 
 def figures(orders: Sequence[np.ndarray], gold: Sequence[np.ndarray]) -> dict[str, float]:

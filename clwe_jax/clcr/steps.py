@@ -72,8 +72,8 @@ def distances(views: Views, others: int = 0, seed: int = 0) -> Iterator[np.ndarr
     source, target = views.in_both_spaces
     near = pivots.mean_distance_to_other_sentences(source, target, others, seed) if others else None
     for place, pair in enumerate(zip(source, target)):
-        plain = pivots.symmetric_distances(*pair)
-        yield pivots.margin_distances(plain, *near[place]) if near else plain
+        pair_distances = pivots.symmetric_distances(*pair)
+        yield pivots.margin_distances(pair_distances, *near[place]) if near else pair_distances
 
 
 def mean_variance(views: Views) -> float:
@@ -372,7 +372,7 @@ def order_figures(
     identity = reorder.figures([np.arange(len(x)) for x in gold], gold)
     yield from ((f"clcr/reorder/identity/{name}", value) for name, value in identity.items())
     for beam in BEAMS:
-        for method, mine in predict_orders(costs, beam).items():
+        for method, orders in predict_orders(costs, beam).items():
             path = f"clcr/reorder/{method}/beam{beam}"
-            yield f"{path}/lowest", lowest_share(costs[method], mine, method == "relative")
-            yield from ((f"{path}/{name}", x) for name, x in reorder.figures(mine, gold).items())
+            yield f"{path}/lowest", lowest_share(costs[method], orders, method == "relative")
+            yield from ((f"{path}/{name}", x) for name, x in reorder.figures(orders, gold).items())
