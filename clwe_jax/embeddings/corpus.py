@@ -255,7 +255,7 @@ def _number_words(
     """Ids, splits, places and files of a language's text, of (file, its lines)."""
     # Most pieces between spaces repeat, so each is normalised and segmented once.
     ids_of_piece: dict[str, list[int]] = {}
-    odd: dict[str, list[str]] = {}  # pieces that are written otherwise than their words
+    odd_words: dict[str, list[str]] = {}  # pieces that are written otherwise than their words
     odd_counts: collections.Counter[str] = collections.Counter()
     ids = array.array("i")
     splits = array.array("q", [0])
@@ -274,10 +274,10 @@ def _number_words(
                     if len(piece) <= _CACHED and len(ids_of_piece) < _MAX_CACHED:
                         ids_of_piece[piece] = piece_ids
                         if is_odd:
-                            odd[piece] = words
+                            odd_words[piece] = words
                     elif is_odd:
                         tally.add(piece, words, language)
-                if piece in odd:
+                if piece in odd_words:
                     odd_counts[piece] += 1
                 ids.extend(piece_ids)
             while len(ids) - splits[-1] > _LONGEST:
@@ -289,6 +289,6 @@ def _number_words(
             place += 1
         place += APART
     for piece, count in odd_counts.items():
-        tally.add(piece, odd[piece], language, count)
+        tally.add(piece, odd_words[piece], language, count)
     arrays = [np.frombuffer(x, y) for x, y in ((ids, np.int32), (splits, "q"), (places, "q"))]
     return *arrays, files

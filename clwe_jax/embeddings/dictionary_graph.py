@@ -40,8 +40,8 @@ def depths(graph: sparse.csr_matrix, hub: slice) -> np.ndarray:
     depth[hub] = 0
     ahead = graph.astype(bool)
     for step in range(1, len(depth)):
-        new = (depth < 0) & (ahead @ (depth == step - 1))
-        if not new.any():
+        is_new = (depth < 0) & (ahead @ (depth == step - 1))
+        if not is_new.any():
             break
-        depth[new] = step
+        depth[is_new] = step
     return depth

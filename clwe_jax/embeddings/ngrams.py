@@ -163,14 +163,14 @@ class Regression:
         """The weighted sums of factors, of any length: float32 [words, D]."""
         rows = np.zeros((len(words), self.factors.shape[1]), np.float32)
         if len(self.words) and len(words):
-            back = ngrams.features(self.words).T.tocsr()
+            word_features = ngrams.features(self.words).T.tocsr()
             factors = self.factors.astype(np.float32)
             if (
                 len(words) <= _FEW
             ):  # the vector of each n-gram takes longer than that of a few words
-                rows[:] = np.asarray(ngrams.features(words) @ back @ factors)
+                rows[:] = np.asarray(ngrams.features(words) @ word_features @ factors)
             else:
-                weights = back @ factors
+                weights = word_features @ factors
                 for start in range(0, len(words), _ROWS):
                     block = slice(start, start + _ROWS)
                     rows[block] = np.asarray(ngrams.features(words[block]) @ weights)
@@ -222,8 +222,8 @@ class Spelling:
             rows[:, part] = self.ngrams.directions(words, self.dim, self.seed)
             rows[:, part] *= np.float32(self.spelling_length)
         if language in self.paired:
-            behind = entry_width + self.dim
-            part = slice(behind, behind + width_of(self.paired))
+            paired_start = entry_width + self.dim
+            part = slice(paired_start, paired_start + width_of(self.paired))
             rows[:, part] = self.paired[language].sums(self.ngrams, words)
         return rows
 

@@ -146,8 +146,8 @@ def _layout(block: bytes, announced: int | None, path: str, start: int) -> _Layo
             f"{path}:{place}: expected a word and {dim or 'its'} numbers{says}, found "
             f"{lines[0][:60].decode('utf-8', errors='replace')!r}"
         )
-    usual = next((line for line, width in zip(lines, widths) if width == dim), lines[0])
-    return _Layout(dim, usual.rstrip(b"\r").endswith(b" "), b"\t" in usual)
+    sample_line = next((line for line, width in zip(lines, widths) if width == dim), lines[0])
+    return _Layout(dim, sample_line.rstrip(b"\r").endswith(b" "), b"\t" in sample_line)
 
 
 def _parse(block: bytes, first_line: int, layout: _Layout) -> _Parsed:
@@ -186,17 +186,17 @@ def _table(block: bytes, dim: int, trailing: bool) -> tuple[list[bytes], np.ndar
 
 
 def _by_line(block: bytes, first_line: int, dim: int) -> _Parsed:
-    usual: list[int] = []
-    odd: list[int] = []
+    usual_lines: list[int] = []
+    odd_lines: list[int] = []
     lines = [line.rstrip(b" \r") for line in block.split(b"\n")]
     for i, line in enumerate(lines):
         if line:
             plain = line.count(b" ") == dim and b"\r" not in line and not line.startswith(_BOM)
-            (usual if plain else odd).append(i)
-    table = _table(b"\n".join(lines[i] for i in usual), dim, False) if usual else None
+            (usual_lines if plain else odd_lines).append(i)
+    table = _table(b"\n".join(lines[i] for i in usual_lines), dim, False) if usual_lines else None
     if table is None:
-        odd = sorted(usual + odd)
-        usual = []
+        odd_lines = sorted(usual_lines + odd_lines)
+        usual_lines = []
         words = []
         vectors = np.empty((0, dim), np.float32)
     else:
@@ -204,7 +204,7 @@ def _by_line(block: bytes, first_line: int, dim: int) -> _Parsed:
     rows = []
     odd_vectors = []
     faults = []
-    for i in odd:
+    for i in odd_lines:
         parsed = _line(lines[i], dim)
         if isinstance(parsed, str):
             text = lines[i][:80].decode("utf-8", errors="replace")
@@ -213,7 +213,7 @@ def _by_line(block: bytes, first_line: int, dim: int) -> _Parsed:
             rows.append(i)
             words.append(parsed[0])
             odd_vectors.append(parsed[1])
-    places = np.array(usual + rows, np.int64)
+    places = np.array(usual_lines + rows, np.int64)
     # Back in the order of the file, which is usually by frequency.
     order = np.argsort(places)
     vectors = np.concatenate([vectors, np.array(odd_vectors, np.float32).reshape(-1, dim)])[order]

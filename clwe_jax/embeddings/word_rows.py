@@ -173,10 +173,10 @@ class WordRows:
         hub = self.graph.hub
         count = graph._known[hub]
         start = self._start()
-        back, translated = self._synonyms(start)
+        sums, translated = self._synonyms(start)
         # The own direction weighs as much as the mean of the translations, which synonyms share.
-        start += unit(back, back)
-        del back  # as large as the rows
+        start += unit(sums, sums)
+        del sums  # as large as the rows
         # A copy, because the rows are scaled in place.
         meanings = start[count:, self.dim :].copy()
         rows = unit(start, start)
@@ -204,8 +204,8 @@ class WordRows:
         hub = self.graph.hub
         count = graph._known[hub]
         span = graph._span(hub)
-        back = np.zeros_like(start)
-        translated = np.arange(len(back)) < count
+        sums = np.zeros_like(start)
+        translated = np.arange(len(sums)) < count
         for language in graph.words:
             if language == hub:
                 continue
@@ -214,13 +214,13 @@ class WordRows:
             words = np.arange(graph._known[language])
             if linked is not None:
                 words = np.union1d(words, np.flatnonzero(linked.getnnz(1)))
-            near = self._entries(language, start, words)
-            _add_product(back[:count], graph._graph[span, entries], near[: graph._known[language]])
+            rows = self._entries(language, start, words)
+            _add_product(sums[:count], graph._graph[span, entries], rows[: graph._known[language]])
             if linked is not None:
                 matrix = linked[words].T.tocsr()
-                _add_product(back, matrix, near)
+                _add_product(sums, matrix, rows)
                 translated |= matrix.getnnz(1) > 0
-        return back, translated
+        return sums, translated
 
     @functools.cached_property
     def hub_regression(self) -> Regression | None:
