@@ -195,20 +195,20 @@ class Prepared:
             "data.max_predictions": options.max_predictions(config.data),
             "task": to_dict(config.task),
         }
-        have = {key: self.meta[key.removeprefix("data.")] for key in expected}
+        values = {key: self.meta[key.removeprefix("data.")] for key in expected}
         # Options that are newer than the batches have their defaults.
-        prepared = {"task": dict(have["task"])}
+        prepared = {"task": dict(values["task"])}
         folder.update_names(prepared)
-        have["task"] = to_dict(options.parse(prepared).task)
-        wrong = [
-            f"  config.{key}: {have[key]!r} prepared, {expected[key]!r} wanted"
+        values["task"] = to_dict(options.parse(prepared).task)
+        differences = [
+            f"  config.{key}: {values[key]!r} prepared, {expected[key]!r} wanted"
             for key in expected
-            if have[key] != expected[key]
+            if values[key] != expected[key]
         ]
-        if wrong:
+        if differences:
             raise ValueError(
                 f"The batches in {self._directory} were prepared for another config:\n"
-                + "\n".join(wrong)
+                + "\n".join(differences)
                 + f"\nGive the options they were made with, or prepare others: {COMMAND}"
             )
 

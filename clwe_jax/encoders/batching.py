@@ -208,10 +208,10 @@ def pack(
         places.setdefault(length, []).append(place)
     lengths_left = sorted(places)
     while lengths_left:
-        wide = max(width, min(1 << (lengths_left[-1] - 1).bit_length(), longest))
-        room = wide
+        row_width = max(width, min(1 << (lengths_left[-1] - 1).bit_length(), longest))
+        room = row_width
         row: list[int] = []
-        while len(row) < wide // positions_per_text and (
+        while len(row) < row_width // positions_per_text and (
             number := bisect.bisect_right(lengths_left, room)
         ):
             length = lengths_left[number - 1]
@@ -219,7 +219,7 @@ def pack(
             room -= length
             if not places[length]:
                 del lengths_left[number - 1]
-        yield wide, row
+        yield row_width, row
 
 
 def spots(rows: Iterable[Iterable[tuple[int, int]]]) -> Iterator[Spot]:

@@ -263,11 +263,11 @@ class ModelEncoder:
         for row, vectors in self._rows().stream(self.variables, rows):
             place, first, owners = targets[row]
             parts[place][first] = vectors.copy(), np.array(owners, np.int32) + first
-        joined = []
+        sentence_pieces = []
         for by_first in parts:
             in_order = [by_first[first] for first in sorted(by_first)]
-            joined.append(tuple(np.concatenate(side) for side in zip(*in_order)))
-        return joined
+            sentence_pieces.append(tuple(np.concatenate(side) for side in zip(*in_order)))
+        return sentence_pieces
 
     def word_batch(self, sentences: WordLists, language: str, length: int = 0) -> Batch:
         """One batch with a row for each sentence of given words, and the word of each piece: 'groups'.
@@ -377,10 +377,10 @@ class ModelEncoder:
             np.add.at(sums, targets[place], vectors)
         # [W, layers, D]
         sums /= np.maximum(counts, 1)[:, None, None].astype(np.float32)
-        alone = np.flatnonzero(counts == 0)
-        if len(alone):
-            rows = self._sentence_rows([words[i] for i in alone], language)
-            sums[alone] = self._pool(rows, 1)[0]
+        absent_rows = np.flatnonzero(counts == 0)
+        if len(absent_rows):
+            rows = self._sentence_rows([words[i] for i in absent_rows], language)
+            sums[absent_rows] = self._pool(rows, 1)[0]
         return sums, counts
 
 

@@ -259,10 +259,10 @@ class SenseView:
         if len(words) != 1:
             raise ValueError(f"{word!r}: expected one word, found {len(words)}: {words}")
         if words[0] not in vocabulary.words:
-            near = difflib.get_close_matches(words[0], self.index.frequent.get(lang, ()), 1)
+            guesses = difflib.get_close_matches(words[0], self.index.frequent.get(lang, ()), 1)
             raise ValueError(
                 f"{words[0]!r} is not among the vocabulary's {len(vocabulary):,} words, so it has "
-                f"no senses.{f' Did you mean {near[0]!r}?' if near else ''}"
+                f"no senses.{f' Did you mean {guesses[0]!r}?' if guesses else ''}"
             )
         return words[0], vocabulary.id(words[0])
 

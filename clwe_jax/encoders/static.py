@@ -207,9 +207,9 @@ class SpellingCache:
     def __call__(self, words: Sequence[str], language: str) -> np.ndarray:
         """float32 [words, D], of one word at least."""
         word_vectors = self._last.get(language, {})
-        new = [word for word in words if word not in word_vectors]
-        if new:
-            word_vectors = word_vectors | dict(zip(new, self.make(new, language)))
+        new_words = [word for word in words if word not in word_vectors]
+        if new_words:
+            word_vectors = word_vectors | dict(zip(new_words, self.make(new_words, language)))
         self._last[language] = {word: word_vectors[word] for word in words}
         return np.stack([word_vectors[word] for word in words])
 

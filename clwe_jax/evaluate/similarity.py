@@ -110,7 +110,7 @@ def read(
     """
     pairs: list[tuple[str, str]] = []
     scores: list[float] = []
-    bad: list[str] = []
+    bad_lines: list[str] = []
     counts = LineCounts()
     for number, line in enumerate(iterate_lines(one.path, counts), 1):
         line = line.strip()
@@ -131,20 +131,20 @@ def read(
             score = float(parts[2])
         except (IndexError, ValueError):
             if number > 1:
-                bad.append(f"line {number} ({line[:40]!r})")
+                bad_lines.append(f"line {number} ({line[:40]!r})")
             continue
         if not np.isfinite(score):
-            bad.append(f"line {number} ({line[:40]!r})")
+            bad_lines.append(f"line {number} ({line[:40]!r})")
             continue
         pairs.append((normalizer.key(a, one.source), normalizer.key(b, one.target)))
         scores.append(score)
     warn_of_repairs(one.path, counts)
-    if bad:
-        ending = f" and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
+    if bad_lines:
+        ending = f" and {len(bad_lines) - _SHOWN} more" if len(bad_lines) > _SHOWN else ""
         logging.warning(
             "%s: expected `word1 word2 score`; left out %s%s",
             one.path,
-            ", ".join(bad[:_SHOWN]),
+            ", ".join(bad_lines[:_SHOWN]),
             ending,
         )
     if not pairs:
@@ -168,17 +168,17 @@ def correlation(
     """
     from scipy import stats  # takes half a second, which a start need not wait for
 
-    have = [i for i, (a, b) in enumerate(pairs) if a in source.index and b in target.index]
-    share = len(have) / len(pairs)
-    if len(have) < _MIN_PAIRS:
+    covered_pairs = [i for i, (a, b) in enumerate(pairs) if a in source.index and b in target.index]
+    share = len(covered_pairs) / len(pairs)
+    if len(covered_pairs) < _MIN_PAIRS:
         return None, share
-    rows = [(source.index[pairs[i][0]], target.index[pairs[i][1]]) for i in have]
+    rows = [(source.index[pairs[i][0]], target.index[pairs[i][1]]) for i in covered_pairs]
     x, y = (
         np.asarray(search.unit(select_layer(space.vectors[list(side)], MEAN_OF_LAST_LAYERS)))
         for space, side in zip((source, target), zip(*rows))
     )
     cosines = np.einsum("nd,nd->n", x, y)
-    human_scores = np.asarray(scores)[have]
+    human_scores = np.asarray(scores)[covered_pairs]
     if np.ptp(cosines) == 0 or np.ptp(human_scores) == 0:
         return None, share
     return float(stats.spearmanr(cosines, human_scores).statistic), share

@@ -88,8 +88,8 @@ def _find_switched(words: Encoded, copy: Masked) -> tuple[_Whole, _Whole]:
     sentence = _sentences(words)
     enough = tf.math.segment_sum(tf.ones_like(sentence), sentence) >= _FEWEST
     switched = tf.math.segment_sum(tf.cast(copy.switched, tf.int32), sentence) > 0
-    rows = _rows_of(tf.logical_and(enough, switched), sentence, tf.ones_like(copy.switched))
-    return rows, rows
+    used_words = _rows_of(tf.logical_and(enough, switched), sentence, tf.ones_like(copy.switched))
+    return used_words, used_words
 
 
 def _translations(words: Encoded) -> tuple[_Whole, _Whole]:

@@ -227,21 +227,21 @@ class ExampleMaker:
         """Unmasks words with more pieces than a row can predict; cuts words longer than a row."""
         # A label with too many pieces becomes the word of the text again.
         too_many = changed.predictions > self._max_predictions
-        back = lambda old, new: tf.where(too_many, old, new)
-        size = back(words.size, changed.size)
+        restore = lambda old, new: tf.where(too_many, old, new)
+        size = restore(words.size, changed.size)
         counts = dict(
             unmasked_words=count_true(too_many),
             cut_words=count_true(size > room),
             cut_pieces=tf.reduce_sum(tf.maximum(size - room, 0)),
         )
         return changed._replace(
-            start=back(words.start, changed.start),
+            start=restore(words.start, changed.start),
             size=tf.minimum(size, room),
             shown_size=tf.minimum(words.size, room),
             switched=tf.logical_and(changed.switched, tf.logical_not(too_many)),
             masked=tf.logical_and(changed.masked, tf.logical_not(too_many)),
-            language=back(words.language, changed.language),
-            synonym=back(tf.fill(tf.shape(too_many), -1), changed.synonym),
+            language=restore(words.language, changed.language),
+            synonym=restore(tf.fill(tf.shape(too_many), -1), changed.synonym),
         ), counts
 
     def _text_segments(self, words: Encoded, random: draws.Draws) -> tuple[Sequences, dict]:

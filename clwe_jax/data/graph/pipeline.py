@@ -216,13 +216,13 @@ class PiecePipeline(texts.Pipeline):
         begins = words.line.numpy()[1:] != words.line.numpy()[:-1]
         sentence = np.cumsum(np.append(False, begins | words.ends_sentence.numpy()[:-1]))
         for place in range(int(sentence[-1]) + 1):
-            mine = np.flatnonzero(sentence == place)
-            if len(mine) not in _SENTENCE:
+            word_numbers = np.flatnonzero(sentence == place)
+            if len(word_numbers) not in _SENTENCE:
                 continue
-            original = [words.text.numpy()[i].decode() for i in mine]
+            original = [words.text.numpy()[i].decode() for i in word_numbers]
             transformed = list(original)
             switched = False
-            for i, synonym in enumerate(after.synonym.numpy()[mine].tolist()):
+            for i, synonym in enumerate(after.synonym.numpy()[word_numbers].tolist()):
                 if synonym >= 0:
                     transformed[i] = self.encoder.synonyms.dictionary.word(synonym)
                     switched = True
@@ -232,8 +232,8 @@ class PiecePipeline(texts.Pipeline):
                     language=languages[number],
                     original=original,
                     transformed=transformed,
-                    masked=after.masked.numpy()[mine].tolist(),
-                    languages=[languages[i] for i in after.language.numpy()[mine]],
+                    masked=after.masked.numpy()[word_numbers].tolist(),
+                    languages=[languages[i] for i in after.language.numpy()[word_numbers]],
                 ),
             )
 

@@ -175,10 +175,10 @@ class GraphSegmenter:
             in_lexicon = tf.zeros_like(run_starts)
             spoken = tf.gather(language, run_places)
             for number, matcher in self._matchers.items():
-                mine = places(tf.equal(spoken, number))
-                starts, words = matcher(tf.gather(letters, mine), tf.gather(run_starts, mine))
-                token_starts = tf.tensor_scatter_nd_update(token_starts, mine[:, None], starts)
-                in_lexicon = tf.tensor_scatter_nd_update(in_lexicon, mine[:, None], words)
+                spots = places(tf.equal(spoken, number))
+                starts, words = matcher(tf.gather(letters, spots), tf.gather(run_starts, spots))
+                token_starts = tf.tensor_scatter_nd_update(token_starts, spots[:, None], starts)
+                in_lexicon = tf.tensor_scatter_nd_update(in_lexicon, spots[:, None], words)
             # A character outside the lexicon joins one of its class; a mark joins any character.
             stretch = tf.where(
                 in_lexicon, tf.cast(characters.ALONE, tf.uint8), tf.gather(self._stretches, letters)
@@ -225,11 +225,11 @@ class _WordMarks:
         rules = [rules_of(language) for language in languages]
         for number, language in enumerate(rules):
             patterns = []
-            if short := clitics.PROCLITICS.get(language):
-                pattern = f"(?i){_BEFORE}({short})[{_APOSTROPHES}]({_LETTER})"
+            if short_words := clitics.PROCLITICS.get(language):
+                pattern = f"(?i){_BEFORE}({short_words})[{_APOSTROPHES}]({_LETTER})"
                 patterns.append((pattern, r"\1\2\3 ' \4"))
-            if short := clitics.ENCLITICS.get(language):
-                pattern = f"(?i)({_LETTER})[{_APOSTROPHES}]({short}){_BEHIND}"
+            if short_words := clitics.ENCLITICS.get(language):
+                pattern = f"(?i)({_LETTER})[{_APOSTROPHES}]({short_words}){_BEHIND}"
                 patterns.append((pattern, r"\1 ' \2\3"))
             if patterns:
                 self._patterns[number] = patterns
