@@ -96,15 +96,15 @@ class Adversarial(AdversarialOptions):
         steps = -(-self.epoch_size // self.batch_size)
         for epoch in range(self.epochs):
             losses = np.zeros(2)
-            for done in range(0, steps, _CHUNK):
-                count = min(_CHUNK, steps - done)
+            for steps_done in range(0, steps, _CHUNK):
+                count = min(_CHUNK, steps - steps_done)
                 # The number of steps so far gives each chunk random numbers of its own.
-                chunk_key = jax.random.fold_in(key, epoch * steps + done)
+                chunk_key = jax.random.fold_in(key, epoch * steps + steps_done)
                 state, sums = _train(state, *pools, chunk_key, count, rate, self)
                 losses += np.asarray(sums, np.float64)
                 if not np.isfinite(losses).all():
                     raise FloatingPointError(
-                        f"adversarial: a loss is not finite after {done + count} steps of "
+                        f"adversarial: a loss is not finite after {steps_done + count} steps of "
                         f"epoch {epoch + 1}. Lower map_rate or discriminator_rate, or scale the "
                         "vectors: preprocess=('unit',)"
                     )
@@ -246,7 +246,7 @@ def _train(
     """Takes `count` steps of the map; returns the state and the sums of both losses, [2]."""
     batch = options.batch_size
     turns = options.discriminator_steps
-    kept = 1 - options.input_dropout
+    keep_probability = 1 - options.input_dropout
 
     def step(
         number: Array, carry: tuple[AdversarialState, Array]
@@ -259,7 +259,7 @@ def _train(
         of_y = y[jax.random.randint(keys[1], words, 0, len(y))]
         mixed = jnp.concatenate([of_x[:turns] @ matrix, of_y[:turns]], 1)  # [turns, 2 B, D]
         # Dropout is for the discriminator alone: the map's step below has whole vectors.
-        mixed *= jax.random.bernoulli(keys[2], kept, mixed.shape) / kept
+        mixed *= jax.random.bernoulli(keys[2], keep_probability, mixed.shape) / keep_probability
         weights, losses = jax.lax.scan(
             lambda weights, mixed: discriminator_step(
                 weights, mixed, options.discriminator_rate, options.smoothing

@@ -186,10 +186,10 @@ def _check_vectors(source: Array, target: Array, equal_widths: bool) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(x.sum(1, dtype=np.float64))
         if not finite.all():
-            bad = np.flatnonzero(~finite)
+            bad_rows = np.flatnonzero(~finite)
             raise ValueError(
-                f"{len(bad)} of the {len(x)} {side} vectors have entries that are not finite "
-                f"numbers, the first in row {bad[0]}; leave these words out"
+                f"{len(bad_rows)} of the {len(x)} {side} vectors have entries that are not finite "
+                f"numbers, the first in row {bad_rows[0]}; leave these words out"
             )
         # Nearly always two rows differ, which spares the comparison of all.
         if len(x) > 1 and (x[1] == x[0]).all() and (x == x[0]).all():

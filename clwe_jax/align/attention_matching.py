@@ -133,9 +133,9 @@ class Match:
             )
             total += float(np.square(differences).mean(-1)[real].sum())
             # The attended vectors: `errors` has subtracted y from them.
-            near = differences + y
-            norms = np.linalg.norm(near, axis=-1) * np.linalg.norm(y, axis=-1)
-            cosine += float((1 - (near * y).sum(-1) / np.maximum(norms, 1e-12))[real].sum())
+            attended = differences + y
+            norms = np.linalg.norm(attended, axis=-1) * np.linalg.norm(y, axis=-1)
+            cosine += float((1 - (attended * y).sum(-1) / np.maximum(norms, 1e-12))[real].sum())
             words += int(real.sum())
         return total / max(words, 1), cosine / max(words, 1)
 
@@ -192,9 +192,9 @@ class AttentionMatching(TransformOptions):
         size = self.chunk(longest, widths)
         starts = range(0, self.steps, size)
         sizes = [min(size, self.steps - first) * self.batch_size for first in starts]
-        for first, chosen in zip(starts, places.batches(len(source.rows), draw, sizes)):
-            chosen = chosen.reshape(-1, self.batch_size)
-            rows = [side.rows[chosen] for side in (source, target)]
+        for first, sentence_numbers in zip(starts, places.batches(len(source.rows), draw, sizes)):
+            sentence_numbers = sentence_numbers.reshape(-1, self.batch_size)
+            rows = [side.rows[sentence_numbers] for side in (source, target)]
             vectors = tuple(side.vectors[x] for side, x in zip((source, target), rows))
             params, opt_state, losses = _steps(
                 self, params, opt_state, vectors, tuple(x > 0 for x in rows), np.int32(first)
@@ -205,7 +205,7 @@ class AttentionMatching(TransformOptions):
                     f"attention matching diverged before step {first + size}: lower the learning "
                     f"rate {self.learning_rate:g}"
                 )
-            history.append((first + len(chosen), mean))
+            history.append((first + len(sentence_numbers), mean))
         trained = {name: np.asarray(x) for name, x in params.items()}
         return Match(trained, float(self.temperature(self.steps)), history)
 

@@ -75,9 +75,9 @@ def _nearest(
         subtracted = search.pad_rows(np.float32(of_x[start : start + rows]), rows, np.inf)
         best = None
         for number, chunk in enumerate(zip(*keys)):
-            near, far = _best_of_both(part, subtracted, *chunk, scale, k=k)
-            best = search.merge(best, near, number * keys.size, k[1])
-            back[number] = search.merge(back[number], far, start, k[0])
+            best_y, best_x = _best_of_both(part, subtracted, *chunk, scale, k=k)
+            best = search.merge(best, best_y, number * keys.size, k[1])
+            back[number] = search.merge(back[number], best_x, start, k[0])
         ahead.append([np.asarray(values) for values in best])  # one part is in memory
     yield tuple(np.concatenate(values)[: len(x)] for values in zip(*ahead))
     yield tuple(np.concatenate(values)[: len(y)] for values in zip(*back))

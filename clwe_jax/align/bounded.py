@@ -55,14 +55,14 @@ def nearest(queries: Array, around: Neighbourhoods, k: int, method: str) -> tupl
     """
     best = np.zeros((len(queries), k), np.int32)
     scores = np.zeros((len(queries), k), np.float32)
-    left = np.arange(len(queries))
+    open_queries = np.arange(len(queries))
     width = k + _CANDIDATES
-    while len(left):
+    while len(open_queries):
         searched = min(width, len(around.keys))
-        indices, values, proven = _search(queries[left], around, k, searched, method)
-        best[left] = indices
-        scores[left] = values
-        left = left[~proven]
+        indices, values, proven = _search(queries[open_queries], around, k, searched, method)
+        best[open_queries] = indices
+        scores[open_queries] = values
+        open_queries = open_queries[~proven]
         width = 4 * width
     if method == CSLS:
         mean_cosines = search.means(queries, around.keys, around.neighbourhood, around.memory_bytes)
@@ -146,25 +146,25 @@ class Neighbourhoods:
         centers = search.unit(means)
         following = np.argsort(-(centers @ centers.T), axis=1, kind="stable")
         # The groups whose members are the part of a key in each group; of the last one, some.
-        enough = 1 + (sizes[following].cumsum(1) < part_size).sum(1)
-        near = np.zeros((len(sizes), len(sizes)), bool)
-        for number, (order, count) in enumerate(zip(following, enough)):
-            near[number, order[:count]] = True
-        group_of, far = self._far(means, centers, sizes, near)
+        group_counts = 1 + (sizes[following].cumsum(1) < part_size).sum(1)
+        is_near = np.zeros((len(sizes), len(sizes)), bool)
+        for number, (order, count) in enumerate(zip(following, group_counts)):
+            is_near[number, order[:count]] = True
+        group_of, far_bounds = self._far(means, centers, sizes, is_near)
         # Keys of one group have the same part of the pool, so that one product bounds them all.
         for number in np.unique(group_of):
-            order = following[number, : enough[number]]
+            order = following[number, : group_counts[number]]
             part = np.concatenate([members[group] for group in order])[:part_size]
             rows = np.flatnonzero(group_of == number)
             self._write(rows, search.Keys([search.unit(self.pool[part])], [np.zeros(len(part))]))
-        np.logaddexp(self.bounds[INVERTED_SOFTMAX], far, out=self.bounds[INVERTED_SOFTMAX])
+        np.logaddexp(self.bounds[INVERTED_SOFTMAX], far_bounds, out=self.bounds[INVERTED_SOFTMAX])
 
     def _far(
         self, means: np.ndarray, centers: np.ndarray, sizes: np.ndarray, near: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The group of each key, int [M], and a bound of the log mass of the groups not near it."""
         groups = []
-        far = []
+        bounds = []
         # An empty group has the logarithm minus infinity and adds nothing to the bound.
         with np.errstate(divide="ignore"):
             logs = np.log(sizes).astype(np.float32)
@@ -174,8 +174,8 @@ class Neighbourhoods:
             # Jensen's bound: log(n exp(beta m y)), m y as a cosine times the length of m.
             of_means = self.beta * np.linalg.norm(means, axis=1) * cosines + logs
             groups.append(group)
-            far.append(search.log_sum(np.where(near[group], -np.inf, of_means), 1))
-        return np.concatenate(groups), np.concatenate(far)
+            bounds.append(search.log_sum(np.where(near[group], -np.inf, of_means), 1))
+        return np.concatenate(groups), np.concatenate(bounds)
 
     def _write(self, wanted: np.ndarray, pool: search.Keys) -> None:
         """Computes the numbers of some keys by vectors of the pool."""
@@ -205,9 +205,9 @@ def first_equals(rows: np.ndarray) -> np.ndarray:
     _, place, counts = np.unique(
         np.bitwise_xor.reduce(bits, axis=1), return_inverse=True, return_counts=True
     )
-    seen: dict[bytes, int] = {}
+    row_of_bits: dict[bytes, int] = {}
     for row in np.flatnonzero(counts[place] > 1).tolist():
-        first[row] = seen.setdefault(bits[row].tobytes(), row)
+        first[row] = row_of_bits.setdefault(bits[row].tobytes(), row)
     return first
 
 

@@ -58,7 +58,7 @@ class Contrastive(ContrastiveOptions):
                 f"contrastive: temperature={self.temperature} must be positive, "
                 f"batch_size={self.batch_size} at least 1, validation={self.validation} in [0, 1)"
             )
-        first = change_section(
+        start = change_section(
             registry.lookup("aligner", self.start)(),
             self.start_options,
             "config.align.contrastive.start_options",
@@ -66,8 +66,8 @@ class Contrastive(ContrastiveOptions):
         ).fit(source, target, pairs)
         if pairs is None:
             raise ValueError("contrastive learns from a dictionary: give pairs")
-        x = first.apply(source)
-        y = first.apply_target(target)
+        x = start.apply(source)
+        y = start.apply_target(target)
         info: dict[str, Any] = {
             "aligner": "contrastive",
             "start": self.start,
@@ -77,18 +77,18 @@ class Contrastive(ContrastiveOptions):
             "epoch": 0,
         }
         maps = self._train(x, y, np.asarray(pairs, np.int64), info)
-        target_map = maps.y if first.target_map is None else first.target_map @ maps.y
+        target_map = maps.y if start.target_map is None else start.target_map @ maps.y
         return alignment.Alignment(
-            np.asarray(first.source_map @ maps.x, np.float32),
+            np.asarray(start.source_map @ maps.x, np.float32),
             np.asarray(target_map, np.float32),
-            first.source_steps,
-            first.target_steps,
+            start.source_steps,
+            start.target_steps,
             info,
         )
 
     def _train(self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, info: dict) -> SideMaps:
         rng = np.random.default_rng(self.seed)
-        learned, aside = self._part(pairs, rng)
+        train_pairs, aside_pairs = self._part(pairs, rng)
         eye = np.eye(x.shape[1], dtype=np.float32)
         maps = best = SideMaps(eye, eye)
         rule = optax.adam(self.learning_rate)
@@ -102,23 +102,23 @@ class Contrastive(ContrastiveOptions):
 
         measure = jax.jit(lambda maps, words: loss(maps, words, self.temperature))
         # The same batches and negatives for every epoch, so that the losses on them compare.
-        others = list(self._batches(x, y, aside, np.random.default_rng(self.seed)))
+        aside_batches = list(self._batches(x, y, aside_pairs, np.random.default_rng(self.seed)))
 
         def measure_aside(maps: SideMaps) -> float:
-            return float(np.mean([measure(maps, words) for words in others]))
+            return float(np.mean([measure(maps, words) for words in aside_batches]))
 
-        if others:
+        if aside_batches:
             info["set_aside"].append(measure_aside(maps))
         for epoch in range(1, self.epochs + 1):
             values = []
-            for words in self._batches(x, y, rng.permutation(learned), rng):
+            for words in self._batches(x, y, rng.permutation(train_pairs), rng):
                 maps, state, value = step(maps, state, words)
                 values.append(value)
             info["loss"].append(float(np.mean(values)))
-            if others:
+            if aside_batches:
                 info["set_aside"].append(measure_aside(maps))
             # Entry 0 is the loss of the start, which stays the best where no epoch is better.
-            if not others or info["set_aside"][-1] < info["set_aside"][info["epoch"]]:
+            if not aside_batches or info["set_aside"][-1] < info["set_aside"][info["epoch"]]:
                 best = maps
                 info["epoch"] = epoch
             if epoch - info["epoch"] >= self.patience:
@@ -131,8 +131,8 @@ class Contrastive(ContrastiveOptions):
         # All pairs of a source word are on one side of the split.
         words = np.unique(pairs[:, 0])
         count = int(self.validation * len(words)) if len(words) >= _FEWEST else 0
-        aside = np.isin(pairs[:, 0], rng.permutation(words)[:count])
-        return pairs[~aside], pairs[aside]
+        is_aside = np.isin(pairs[:, 0], rng.permutation(words)[:count])
+        return pairs[~is_aside], pairs[is_aside]
 
     def _batches(
         self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, rng: np.random.Generator
@@ -143,8 +143,8 @@ class Contrastive(ContrastiveOptions):
             rows = pairs[first : first + size]
             sides = []
             for vectors, pair_rows in ((x, rows[:, 0]), (y, rows[:, 1])):
-                more = rng.integers(0, min(self.max_words, len(vectors)), self.negatives)
-                sides.append(Side(vectors[pair_rows], pair_rows, vectors[more], more))
+                negatives = rng.integers(0, min(self.max_words, len(vectors)), self.negatives)
+                sides.append(Side(vectors[pair_rows], pair_rows, vectors[negatives], negatives))
             yield BatchSides(*sides)
 
 

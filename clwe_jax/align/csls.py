@@ -31,11 +31,11 @@ class SharedProducts:
         self._kept: list[tuple[tuple, Array, Array, Any]] = []
 
     def around(self, keys: Array, pool: Array, **options: Any) -> bounded.Neighbourhoods:
-        asked = ("around", *options.values())
-        surroundings = self._find(asked, keys, pool)
+        request = ("around", *options.values())
+        surroundings = self._find(request, keys, pool)
         if surroundings is None:
             surroundings = bounded.Neighbourhoods(keys, pool, methods=self._methods, **options)
-            self._keep(asked, keys, pool, surroundings)
+            self._keep(request, keys, pool, surroundings)
         return surroundings
 
     def means(self, keys: Array, pool: Array, neighbourhood: int, memory_bytes: int) -> Array:
@@ -48,13 +48,13 @@ class SharedProducts:
 
     def _find_both(self, function: Callable, keys: Array, pool: Array, *options: float) -> Array:
         """The function's array of the keys; that of the pool belongs to the other direction."""
-        asked = (function, *options)
-        of_keys = self._find(asked, keys, pool)
+        request = (function, *options)
+        of_keys = self._find(request, keys, pool)
         if of_keys is None:
             of_pool, of_keys = function(pool, keys, *options)
-            self._keep(asked, keys, pool, of_keys)
+            self._keep(request, keys, pool, of_keys)
             # A later call for the other direction names the same sets in the other order.
-            self._keep(asked, pool, keys, of_pool)
+            self._keep(request, pool, keys, of_pool)
         return of_keys
 
     def _find(self, asked: tuple, keys: Array, pool: Array) -> Any:
@@ -65,8 +65,8 @@ class SharedProducts:
 
     def _keep(self, asked: tuple, keys: Array, pool: Array, value: Any) -> None:
         sets = keys, pool
-        kept = (x for x in self._kept if all(any(_same(y, z) for z in sets) for y in x[1:3]))
-        self._kept = [*kept, (asked, keys, pool, value)]
+        entries = (x for x in self._kept if all(any(_same(y, z) for z in sets) for y in x[1:3]))
+        self._kept = [*entries, (asked, keys, pool, value)]
 
 
 def _same(a: Array, b: Array) -> bool:

@@ -78,10 +78,10 @@ def _band_of(
     columns = len(target)
     if rows * columns <= _WHOLE:
         return np.tile([0, columns], (rows + 1, 1))
-    half = [_halve(side) for side in (source, target)]
+    halves = [_halve(side) for side in (source, target)]
     shorter = tuple(np.add.reduceat(count, np.arange(0, len(count), 2)) for count in lengths)
-    search = _Search([half[0]], [half[1]], shorter, [(1, 1)])
-    path = 2 * np.array(search.path(_band_of(*half, shorter)))
+    search = _Search([halves[0]], [halves[1]], shorter, [(1, 1)])
+    path = 2 * np.array(search.path(_band_of(*halves, shorter)))
     path = np.minimum(path, [rows, columns])
     low = np.full(rows + 1, columns)
     high = np.zeros(rows + 1, int)
@@ -119,12 +119,12 @@ class _Search:
     def _costs(self, number: int, row: int, columns: np.ndarray) -> np.ndarray:
         """The costs of the beads of a kind that begin in a row and in some columns."""
         a, b = self._beads[number]
-        apart = 1 - self._target[b - 1][columns] @ self._source[a - 1][row]
+        distances = 1 - self._target[b - 1][columns] @ self._source[a - 1][row]
         mean = (self._near[number][0][row] + self._near[number][1][columns]) / 2
-        letters = self._before[0][row + a] - self._before[0][row] + _FEW_LETTERS
-        others = self._before[1][columns + b] - self._before[1][columns] + _FEW_LETTERS
-        far = apart / np.maximum(mean, _LEAST)
-        return _BEADS[a, b] * (far + _LENGTH * np.abs(np.log(letters / others)))
+        source_letters = self._before[0][row + a] - self._before[0][row] + _FEW_LETTERS
+        target_letters = self._before[1][columns + b] - self._before[1][columns] + _FEW_LETTERS
+        far = distances / np.maximum(mean, _LEAST)
+        return _BEADS[a, b] * (far + _LENGTH * np.abs(np.log(source_letters / target_letters)))
 
     def path(self, band: np.ndarray) -> list[tuple[int, int]]:
         """The corners of the cheapest path: (0, 0), where each bead and line without one ends, (N, M)."""
@@ -195,9 +195,9 @@ def _take(costs: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 def _halve(vectors: np.ndarray) -> np.ndarray:
     """The mean of every two rows; an odd last one stays."""
-    rest = vectors[len(vectors) - len(vectors) % 2 :]
-    pairs = vectors[: len(vectors) - len(rest)].reshape(-1, 2, vectors.shape[1]).mean(1)
-    return _unit(np.concatenate([pairs, rest]))
+    odd_row = vectors[len(vectors) - len(vectors) % 2 :]
+    pairs = vectors[: len(vectors) - len(odd_row)].reshape(-1, 2, vectors.shape[1]).mean(1)
+    return _unit(np.concatenate([pairs, odd_row]))
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

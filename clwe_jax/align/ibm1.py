@@ -68,13 +68,13 @@ def align(
     """
     cells, words = _cells(source, target, position_weight)
     similarities = similarity(*words)
-    near = np.maximum(similarities, 0).astype(np.float64)
-    prior = near, np.isneginf(similarities), iterations, flat, pseudo_count
+    nonnegative = np.maximum(similarities, 0).astype(np.float64)
+    prior = nonnegative, np.isneginf(similarities), iterations, flat, pseudo_count
     ahead = _posteriors(cells, words[0], cells.target, *prior)
     back = _posteriors(cells, words[1], cells.source, *prior)
     posteriors = np.sqrt(ahead * back)
     posteriors[posteriors < min_posterior] = 0
-    return NumberedLinks(*words, np.bincount(cells.pair, posteriors, len(near)))
+    return NumberedLinks(*words, np.bincount(cells.pair, posteriors, len(nonnegative)))
 
 
 def _cells(
@@ -88,14 +88,14 @@ def _cells(
     wide = lengths[of_x]
     # A running word of the source has a cell with each word of its sentence's translation.
     cells = _int32(np.repeat(np.arange(len(x)), wide))
-    # From where a translation begins, `others` counts through it for each word of the source.
-    others = np.arange(len(cells)) - np.repeat(np.cumsum(wide) - wide - begins[of_x], wide)
-    others = _int32(others)
-    nearness = np.exp(-position_weight * np.abs(place_x[cells] - place_y[others]))
+    # From where a translation begins, `target_cells` counts through it for each word of the source.
+    target_cells = np.arange(len(cells)) - np.repeat(np.cumsum(wide) - wide - begins[of_x], wide)
+    target_cells = _int32(target_cells)
+    nearness = np.exp(-position_weight * np.abs(place_x[cells] - place_y[target_cells]))
     # One number for two words, so that `unique` compares numbers.
     span = np.int64(y.max(initial=0) + 1)
-    pairs, pair = np.unique(x[cells] * span + y[others], return_inverse=True)
-    return _Cells(_int32(pair), nearness, cells, others), (pairs // span, pairs % span)
+    pairs, pair = np.unique(x[cells] * span + y[target_cells], return_inverse=True)
+    return _Cells(_int32(pair), nearness, cells, target_cells), (pairs // span, pairs % span)
 
 
 def _join_sentences(sentences: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -49,10 +49,10 @@ def induce_dictionary(
     if not mutual or not len(pairs):
         return pairs
     # Only target words that some source word chose can be mutual.
-    chosen = np.unique(pairs[:, 1])
-    back = np.asarray(csls.nearest(y[chosen], x, 1, method, pool=y, **options)[0])[:, 0]
+    target_rows = np.unique(pairs[:, 1])
+    back = np.asarray(csls.nearest(y[target_rows], x, 1, method, pool=y, **options)[0])[:, 0]
     answers = np.full(len(y), -1, np.int32)
-    answers[chosen] = back
+    answers[target_rows] = back
     return pairs[answers[pairs[:, 1]] == pairs[:, 0]]
 
 

@@ -44,8 +44,8 @@ def learn(sides: Sequence[np.ndarray], seed: int) -> Lists:
     total = sum(map(len, sides))
     count = max(1, int(_LISTS * math.sqrt(total / len(sides))))
     share = min(1, _POINTS * count / max(1, total))
-    chosen = [random.permutation(len(x))[: math.ceil(share * len(x))] for x in sides]
-    points = np.concatenate([x[rows] for x, rows in zip(sides, chosen)])
+    sample_rows = [random.permutation(len(x))[: math.ceil(share * len(x))] for x in sides]
+    points = np.concatenate([x[rows] for x, rows in zip(sides, sample_rows)])
     centroids = points[random.permutation(len(points))[:count]].astype(np.float32)
     for _ in range(_STEPS):
         sums = np.zeros_like(centroids)
@@ -94,8 +94,8 @@ def nearest(
             sides[0].cosines.reshape(-1, k)[block] = values
     # A key is in one list, so that no key occurs twice among those of a query's lists.
     best, values = _top(sides[0].cosines.reshape(len(queries), -1), k)
-    chosen = np.take_along_axis(sides[0].keys.reshape(len(queries), -1), np.maximum(best, 0), 1)
-    return Nearest(np.where(best < 0, -1, chosen), values), sides[1]
+    best_keys = np.take_along_axis(sides[0].keys.reshape(len(queries), -1), np.maximum(best, 0), 1)
+    return Nearest(np.where(best < 0, -1, best_keys), values), sides[1]
 
 
 def _empty(shape: tuple[int, ...]) -> Nearest:
@@ -106,9 +106,9 @@ def _merge(nearest: Nearest, rows: np.ndarray, keys: np.ndarray, cosines: np.nda
     """Merges the cosines of some rows with some keys into the nearest keys of these rows."""
     k = nearest.keys.shape[1]
     best, values = _top(cosines, k)
-    every = np.concatenate([nearest.keys[rows], np.where(best < 0, -1, keys[best])], 1)
+    candidates = np.concatenate([nearest.keys[rows], np.where(best < 0, -1, keys[best])], 1)
     best, values = _top(np.concatenate([nearest.cosines[rows], values], 1), k)
-    nearest.keys[rows] = np.take_along_axis(every, np.maximum(best, 0), 1)
+    nearest.keys[rows] = np.take_along_axis(candidates, np.maximum(best, 0), 1)
     nearest.cosines[rows] = values
 
 

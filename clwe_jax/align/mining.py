@@ -79,19 +79,19 @@ def best_first(ahead: Nearest, back: Nearest) -> Mined:
       At most min(N, M) pairs.
     """
     (best, margins), (best_back, margins_back) = _best(ahead, back)
-    first = np.concatenate([np.arange(len(best)), best_back])
-    second = np.concatenate([best, np.arange(len(best_back))])
+    sources = np.concatenate([np.arange(len(best)), best_back])
+    targets = np.concatenate([best, np.arange(len(best_back))])
     score = np.concatenate([margins, margins_back])
-    kept = []
-    used = (set(), set())
+    mined_places = []
+    paired_rows = (set(), set())
     for place in np.argsort(-score, kind="stable")[: np.count_nonzero(score > -np.inf)]:
-        i = int(first[place])
-        j = int(second[place])
-        if i not in used[0] and j not in used[1]:
-            used[0].add(i)
-            used[1].add(j)
-            kept.append(place)
-    return Mined(first[kept], second[kept], score[kept])
+        i = int(sources[place])
+        j = int(targets[place])
+        if i not in paired_rows[0] and j not in paired_rows[1]:
+            paired_rows[0].add(i)
+            paired_rows[1].add(j)
+            mined_places.append(place)
+    return Mined(sources[mined_places], targets[mined_places], score[mined_places])
 
 
 def exact(source: Array, target: Array, neighbourhood: int) -> tuple[Nearest, Nearest]:
@@ -164,14 +164,14 @@ def has_support(source: np.ndarray, target: np.ndarray, lines: int = 3) -> np.nd
     # One number for two places; with the margin of `lines` a step on one side changes no other one.
     span = int(target.max(initial=0)) + 2 * lines + 1
     keys = (source.astype(np.int64) + lines) * span + target + lines
-    ordered = np.sort(keys)
+    sorted_keys = np.sort(keys)
     near_another = np.zeros(len(keys), bool)
     steps = range(-lines, lines + 1)
     for ahead, aside in itertools.product(steps, steps):
         if (ahead, aside) != (0, 0) and len(keys):
-            wanted = keys + ahead * span + aside
-            near = np.minimum(np.searchsorted(ordered, wanted), len(keys) - 1)
-            near_another |= ordered[near] == wanted
+            shifted_keys = keys + ahead * span + aside
+            near = np.minimum(np.searchsorted(sorted_keys, shifted_keys), len(keys) - 1)
+            near_another |= sorted_keys[near] == shifted_keys
     return near_another
 
 
@@ -215,36 +215,36 @@ def grow(
     Returns:
       `pairs`, then the new ones, whose scores are NaN.
     """
-    used = np.zeros(len(source.places), bool), np.zeros(len(target.places), bool)
-    used[0][pairs.source] = True
-    used[1][pairs.target] = True
+    is_used = np.zeros(len(source.places), bool), np.zeros(len(target.places), bool)
+    is_used[0][pairs.source] = True
+    is_used[1][pairs.target] = True
     parts = [pairs]
-    last = pairs
+    last_pairs = pairs
     steps = range(-lines, lines + 1)
     for _ in range(passes):
         # Only the pairs of the last pass have neighbours that no pass has looked at.
         near = [
-            np.stack([source.near(last.source, i), target.near(last.target, j)], 1)
+            np.stack([source.near(last_pairs.source, i), target.near(last_pairs.target, j)], 1)
             for i, j in itertools.product(steps, steps)
         ]
         rows = np.unique(np.concatenate(near), axis=0)
         rows = rows[(rows >= 0).all(1)]
-        rows = rows[~used[0][rows[:, 0]] & ~used[1][rows[:, 1]]]
+        rows = rows[~is_used[0][rows[:, 0]] & ~is_used[1][rows[:, 1]]]
         x = source.vectors[rows[:, 0]]
         y = target.vectors[rows[:, 1]]
         cosines = np.einsum("nd,nd->n", x.astype(np.float32), y.astype(np.float32))
-        chosen = []
+        new_rows = []
         for place in np.argsort(-cosines, kind="stable"):
             i, j = rows[place]
             if cosines[place] < cosine:
                 break
-            if not used[0][i] and not used[1][j]:
-                used[0][i] = used[1][j] = True
-                chosen.append(place)
-        if not chosen:
+            if not is_used[0][i] and not is_used[1][j]:
+                is_used[0][i] = is_used[1][j] = True
+                new_rows.append(place)
+        if not new_rows:
             break
-        last = Mined(rows[chosen, 0], rows[chosen, 1], np.full(len(chosen), np.nan))
-        parts.append(last)
+        last_pairs = Mined(rows[new_rows, 0], rows[new_rows, 1], np.full(len(new_rows), np.nan))
+        parts.append(last_pairs)
     return Mined(*map(np.concatenate, zip(*parts)))
 
 

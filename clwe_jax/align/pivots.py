@@ -74,8 +74,8 @@ def margin_distances(distances: np.ndarray, source: np.ndarray, target: np.ndarr
       distances: of a sentence pair, [M, N].
       source, target: mean distances of each word to other sentences, [M] and [N].
     """
-    near = (source[:, None] + target[None]) / 2
-    return np.where(np.isfinite(near), distances / np.maximum(near, 1e-12), distances)
+    means = (source[:, None] + target[None]) / 2
+    return np.where(np.isfinite(means), distances / np.maximum(means, 1e-12), distances)
 
 
 def links(distances: np.ndarray, threshold: float = np.inf) -> np.ndarray:

@@ -101,9 +101,9 @@ class Classifier(PredictorOptions):
         key = jax.random.key(seed)
         starts = range(0, self.steps, _CHUNK)
         sizes = [min(_CHUNK, self.steps - first) * self.batch_size for first in starts]
-        for first, chosen in zip(starts, places.batches(len(x), draw, sizes)):
+        for first, row_numbers in zip(starts, places.batches(len(x), draw, sizes)):
             rows = tuple(
-                part[chosen].reshape(-1, self.batch_size, *shape)
+                part[row_numbers].reshape(-1, self.batch_size, *shape)
                 for part, shape in ((x, (width,)), (labels, ()), (weights, ()))
             )
             params, opt_state, losses = _steps(self, params, opt_state, rows, key, np.int32(first))
@@ -133,10 +133,10 @@ def confident_weights(
       float64 [N], at least 0; a label that is surely wrong has the weight 0.
     """
     p = np.asarray(probabilities, np.float64)
-    wrong = {1: float(np.quantile(p, quantile)), 0: float(np.quantile(1 - p, quantile))}
+    noise_rates = {1: float(np.quantile(p, quantile)), 0: float(np.quantile(1 - p, quantile))}
     of_label = np.where(labels == 1, p, 1 - p)
-    rate = np.where(labels == 1, wrong[1], wrong[0])
-    scale = max(1 - wrong[0] - wrong[1], 1e-6)
+    rate = np.where(labels == 1, noise_rates[1], noise_rates[0])
+    scale = max(1 - noise_rates[0] - noise_rates[1], 1e-6)
     return np.maximum(of_label - rate, 0) / (scale * np.maximum(of_label, 1e-12))
 
 
@@ -160,8 +160,8 @@ class PairRows(NamedTuple):
 
     def __getitem__(self, places: Any) -> np.ndarray:
         first, second = self.pairs[places].T
-        apart = np.eye(_DISTANCES)[np.minimum(self.apart[places], _DISTANCES) - 1]
-        parts = [self.vectors[first], self.vectors[second], apart]
+        distances = np.eye(_DISTANCES)[np.minimum(self.apart[places], _DISTANCES) - 1]
+        parts = [self.vectors[first], self.vectors[second], distances]
         return np.concatenate(parts, axis=1).astype(np.float32)
 
 
@@ -195,8 +195,8 @@ class PlaceRows(NamedTuple):
         return len(self.words)
 
     def __getitem__(self, places: Any) -> np.ndarray:
-        where = np.eye(self.max_places)[np.minimum(self.places[places], self.max_places - 1)]
-        return np.concatenate([self.vectors[self.words[places]], where], axis=1).astype(np.float32)
+        onehot = np.eye(self.max_places)[np.minimum(self.places[places], self.max_places - 1)]
+        return np.concatenate([self.vectors[self.words[places]], onehot], axis=1).astype(np.float32)
 
 
 def place_features(vectors: np.ndarray, max_places: int) -> np.ndarray:
@@ -260,11 +260,11 @@ def _steps(
     keep = 1 - options.dropout
 
     def loss(params, x, labels, weights, step):
-        kept = (
+        mask = (
             jax.random.bernoulli(jax.random.fold_in(key, step), keep, (len(x), options.hidden))
             / keep
         )
-        losses = optax.softmax_cross_entropy_with_integer_labels(_scores(params, x, kept), labels)
+        losses = optax.softmax_cross_entropy_with_integer_labels(_scores(params, x, mask), labels)
         return (losses * weights).sum() / jnp.maximum(weights.sum(), 1e-6)
 
     return descent.several(loss, _optimizer(options), params, opt_state, rows, first)

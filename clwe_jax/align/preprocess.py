@@ -77,11 +77,11 @@ def fit(x: Array, steps: Sequence[str]) -> tuple[np.ndarray, Steps]:
     """
     names = expand(steps)
     x = np.array(x, np.float32)
-    done = []
+    learned_steps = []
     for name in names:
-        done.append(_learn(x, name))
-        _do(x, done[-1])
-    return x, Steps(tuple(done))
+        learned_steps.append(_learn(x, name))
+        _do(x, learned_steps[-1])
+    return x, Steps(tuple(learned_steps))
 
 
 def expand(steps: Sequence[str]) -> tuple[str, ...]:

@@ -215,10 +215,10 @@ def _rank_among(
         doubtful_keys = _most_shared(rivals.keys[is_open], in_doubt[is_open], count)
         # An answer waits until it may be among the k nearest.
         may_be_in_k = nearer.sum(1) < k
-        wanted = np.union1d(doubtful_keys, best[is_open & ~is_answer_exact & may_be_in_k])
-        if not len(wanted):
+        inexact_keys = np.union1d(doubtful_keys, best[is_open & ~is_answer_exact & may_be_in_k])
+        if not len(inexact_keys):
             return ranks, decided
-        around.settle(wanted, pool_keys)
+        around.settle(inexact_keys, pool_keys)
         queries = queries[is_open]
         rivals = _Rivals(*(values[is_open] for values in rivals))
         answers = _Answers(*(values[is_open] for values in answers))

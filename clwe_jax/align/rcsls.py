@@ -34,13 +34,13 @@ class Rcsls(RcslsOptions):
         `info` also has 'loss' and 'learning_rate' before each step.
         """
         x, y, pairs, steps = alignment.prepare("rcsls", source, target, pairs, self.preprocess)
-        first = procrustes.orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
+        first_map = procrustes.orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
         near_source = Neighbours(x[: self.max_neighbours], self.neighbourhood)
         near_target = Neighbours(y[: self.max_neighbours], self.neighbourhood)
         x = jnp.asarray(x[pairs[:, 0]])
         y = jnp.asarray(y[pairs[:, 1]])
         info: dict = {"aligner": "rcsls", "pairs": [len(pairs)], "loss": [], "learning_rate": []}
-        matrix = self._descend(first.astype(np.float32), x, y, near_source, near_target, info)
+        matrix = self._descend(first_map.astype(np.float32), x, y, near_source, near_target, info)
         return alignment.Alignment(np.asarray(matrix), None, *steps, info)
 
     def _descend(self, matrix, x, y, near_source, near_target, info) -> Array:

@@ -65,15 +65,15 @@ def exhaustive(costs: np.ndarray, pairs: bool) -> np.ndarray:
         raise ValueError(f"{len(costs)} words: all orders are tried up to {MAX_EXHAUSTIVE} words")
     words = range(len(costs))
     orders = list(itertools.permutations(words))
-    every = np.array(orders, int).reshape(len(orders), len(costs))  # [n!, n]
-    total = np.zeros(len(every))
+    all_orders = np.array(orders, int).reshape(len(orders), len(costs))  # [n!, n]
+    total = np.zeros(len(all_orders))
     if pairs:
         for first, second in itertools.combinations(words, 2):
-            total += costs[every[:, first], every[:, second]]
+            total += costs[all_orders[:, first], all_orders[:, second]]
     else:
         for place in words:
-            total += costs[every[:, place], place]
-    return every[total.argmin()]
+            total += costs[all_orders[:, place], place]
+    return all_orders[total.argmin()]
 
 
 def cost(costs: np.ndarray, order: Sequence[int], pairs: bool) -> float:
@@ -101,9 +101,9 @@ def _ngrams(order: Sequence[int], n: int) -> set[tuple[int, ...]]:
 def ngram_counts(order: Sequence[int], gold: Sequence[int], n: int) -> tuple[int, int]:
     """The number of n-grams of an order that the gold order has too, and their number (Table 3)."""
     # An order has no word twice, hence no n-gram twice: sets count them.
-    mine = _ngrams(order, n)
-    theirs = _ngrams(gold, n)
-    return len(mine & theirs), len(mine)
+    order_ngrams = _ngrams(order, n)
+    gold_ngrams = _ngrams(gold, n)
+    return len(order_ngrams & gold_ngrams), len(order_ngrams)
 
 
 def figures(orders: Sequence[np.ndarray], gold: Sequence[np.ndarray]) -> dict[str, float]:
@@ -116,10 +116,10 @@ def figures(orders: Sequence[np.ndarray], gold: Sequence[np.ndarray]) -> dict[st
     """
     values = {}
     for n in (2, 3, 4):
-        right, total = np.sum(
+        matches, total = np.sum(
             [(0, 0), *(ngram_counts(a, b, n) for a, b in zip(orders, gold))], axis=0
         )
-        values[f"bleu{n}"] = float(right / total) if total else 0.0
+        values[f"bleu{n}"] = float(matches / total) if total else 0.0
     long = [kendall_tau(a, b) for a, b in zip(orders, gold) if len(b) > 1]
     return {**values, "tau": float(np.mean(long)) if long else 0.0}
 
@@ -131,28 +131,28 @@ def _search(costs: np.ndarray, beam: int, pairs: bool) -> np.ndarray:
     """
     count = len(costs)
     states = [_State(0, (), 0.0)]
-    left = costs.sum(1)[
+    left_costs = costs.sum(1)[
         None
     ]  # of pairs, for each state: the cost of a word before all that are left
     for place in range(count):
-        following = left if pairs else costs[None, :, place]
+        following = left_costs if pairs else costs[None, :, place]
         totals = np.array([[state.total] for state in states]) + following
-        taken = np.array(
+        is_used = np.array(
             [[state.used >> word & 1 for word in range(count)] for state in states], bool
         )
-        totals[taken] = np.inf
+        totals[is_used] = np.inf
         # What is left costs the same after any order of `used`: its cheapest one is enough.
-        chosen: dict[int, tuple[int, int]] = {}  # the words used -> the state, and the word added
+        moves: dict[int, tuple[int, int]] = {}  # the words used -> the state, and the word added
         for flat in np.argsort(totals, axis=None, kind="stable"):
             state, word = divmod(int(flat), count)
-            if len(chosen) == beam or totals[state, word] == np.inf:
+            if len(moves) == beam or totals[state, word] == np.inf:
                 break
-            chosen.setdefault(states[state].used | 1 << word, (state, word))
-        sources, words = map(list, zip(*chosen.values()))
+            moves.setdefault(states[state].used | 1 << word, (state, word))
+        sources, words = map(list, zip(*moves.values()))
         states = [
             _State(used, (*states[state].done, word), float(totals[state, word]))
-            for used, (state, word) in chosen.items()
+            for used, (state, word) in moves.items()
         ]
         # The added word no longer comes after any of those that are left.
-        left = left[sources] - costs[:, words].T if pairs else left
+        left_costs = left_costs[sources] - costs[:, words].T if pairs else left_costs
     return np.array(states[0].done, int)

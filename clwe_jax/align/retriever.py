@@ -119,10 +119,10 @@ class Retriever:
         """
         near = self._pool @ query * self._pool_inverse
         part = _best(near, min(max(_AROUND, self._neighbourhood), len(near)))
-        few = part[: self._neighbourhood]
-        bounds = self._cosines((self._pool[few] * self._pool_inverse[few, None]).mean(0))
+        closest = part[: self._neighbourhood]
+        bounds = self._cosines((self._pool[closest] * self._pool_inverse[closest, None]).mean(0))
         if self._method != "csls":
-            bounds = self._beta * bounds + np.log(len(few), dtype=np.float32)  # Jensen
+            bounds = self._beta * bounds + np.log(len(closest), dtype=np.float32)  # Jensen
         self._raise(np.arange(len(bounds)), bounds)
         candidates = _best(self._scale * cosines - self._numbers, min(k + _CANDIDATES, len(bounds)))
         candidates = candidates[~self._exact[candidates]]

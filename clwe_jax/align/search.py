@@ -290,8 +290,8 @@ def _top_k_of_blocks(scores: Array, k: int) -> Best:
         return jax.lax.top_k(scores, k)
     scores = jnp.pad(scores, ((0, 0), (0, -size % block)), constant_values=-jnp.inf)
     blocks = scores.reshape(rows, -1, block)  # [q, m / block, block]
-    _, chosen = jax.lax.top_k(blocks.max(-1), k)
-    chosen = jnp.sort(chosen, axis=1)  # of equal scores the lowest column stays first
-    left = jnp.take_along_axis(blocks, chosen[:, :, None], axis=1).reshape(rows, k * block)
-    values, place = jax.lax.top_k(left, k)
-    return values, jnp.take_along_axis(chosen, place // block, axis=1) * block + place % block
+    _, best_blocks = jax.lax.top_k(blocks.max(-1), k)
+    best_blocks = jnp.sort(best_blocks, axis=1)  # of equal scores the lowest column stays first
+    entries = jnp.take_along_axis(blocks, best_blocks[:, :, None], axis=1).reshape(rows, k * block)
+    values, place = jax.lax.top_k(entries, k)
+    return values, jnp.take_along_axis(best_blocks, place // block, axis=1) * block + place % block

@@ -36,9 +36,9 @@ class SelfLearning(SelfLearningOptions):
         'objective' (mean cosine of words with the nearest word of the other side) and 'keep'.
         """
         self._check()
-        needed = pairs is not None or not self.self_learning
+        is_needed = pairs is not None or not self.self_learning
         x, y, pairs, steps = alignment.prepare(
-            "self_learning", source, target, pairs, self.preprocess, dictionary=needed
+            "self_learning", source, target, pairs, self.preprocess, dictionary=is_needed
         )
         if pairs is None:
             pairs = self._initial(x, y)
@@ -94,7 +94,7 @@ class SelfLearning(SelfLearningOptions):
                 keep = min(1.0, self.multiplier * keep)
                 since = 0
             matrix = procrustes.orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
-            last = pairs
+            last_pairs = pairs
             pairs, objective = stochastic.induce(
                 x @ matrix.astype(np.float32),
                 y,
@@ -108,7 +108,7 @@ class SelfLearning(SelfLearningOptions):
             if objective - best >= self.threshold:
                 best = objective
                 since = 0
-            if keep >= 1 and np.array_equal(last, pairs):
+            if keep >= 1 and np.array_equal(last_pairs, pairs):
                 return pairs  # the next iteration would be the same
             logging.log_every_n(
                 logging.INFO,

@@ -84,10 +84,10 @@ class WordPieces(NamedTuple):
         ends = np.cumsum([0, *self.counts])
         for start in range(0, len(self.counts), _ROWS):
             counts = self.counts[start : start + _ROWS]
-            first = ends[start]
-            pieces = apply(self.table.words[first : ends[start + len(counts)]])
+            first_piece = ends[start]
+            pieces = apply(self.table.words[first_piece : ends[start + len(counts)]])
             # A word without pieces would get the next word's first piece from reduceat.
-            sums = np.add.reduceat(pieces, ends[start : start + len(counts)] - first, axis=0)
+            sums = np.add.reduceat(pieces, ends[start : start + len(counts)] - first_piece, axis=0)
             vectors[start + 1 : start + 1 + len(counts)] = sums / counts[:, None]
         return TableSentences(vectors, self.rows)
 

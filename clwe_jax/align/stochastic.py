@@ -57,13 +57,13 @@ def induce(
     rows = search.rows_that_fit(len(y), memory_bytes)
     slabs = [x[start : start + rows] for start in range(0, len(x), rows)]
     # A single slab's similarities serve both passes.
-    kept = _similarities(slabs[0], y) if len(slabs) == 1 else None
-    forward, backward = _best_of_both(slabs, y, kept, 0.0, 0.0, neighbourhood)
+    similarities = _similarities(slabs[0], y) if len(slabs) == 1 else None
+    forward, backward = _best_of_both(slabs, y, similarities, 0.0, 0.0, neighbourhood)
     nearest_x = forward[0]
     nearest_y = backward[0]
     # 2 c(x, y) - r(x) - r(y) ranks y as c(x, y) - r(y) / 2 does.
     penalties = nearest_x.mean(1) / 2, nearest_y.mean(1) / 2
-    forward, backward = _best_of_both(slabs, y, kept, *penalties, count)
+    forward, backward = _best_of_both(slabs, y, similarities, *penalties, count)
     of_x, of_y = (_draw_candidates(np.asarray(side[1]), keep, rng) for side in (forward, backward))
     pairs = np.concatenate(
         [

@@ -55,8 +55,8 @@ def root_similarity(x: Array) -> np.ndarray:
     """
     values, vectors = np.linalg.eigh(procrustes.transposed_product(x, x))
     # The eigenvalues are squares of the spreads, hence the square of the floor.
-    kept = values > _FLOOR**2 * values[-1]
-    fourth = np.where(kept, values, 1.0) ** -0.25 * kept
+    is_large = values > _FLOOR**2 * values[-1]
+    fourth = np.where(is_large, values, 1.0) ** -0.25 * is_large
     half = np.asarray(x, np.float32) @ (vectors * fourth).astype(np.float32)  # U S^(1/2)
     return half @ half.T
 

@@ -56,16 +56,16 @@ def itermax(similarity: np.ndarray, rounds: int = 2, discount: float = 0.9) -> n
     links = mutual_argmax(similarity)
     positive = (1 + similarity) / 2  # so that a discount makes a pair less similar
     for _ in range(rounds - 1):
-        left = links.any(1, keepdims=True)
-        right = links.any(0, keepdims=True)
-        if left.all() or right.all():
+        linked_rows = links.any(1, keepdims=True)
+        linked_columns = links.any(0, keepdims=True)
+        if linked_rows.all() or linked_columns.all():
             break
-        allowed = ~(left & right)
-        weights = np.where(left | right, discount, 1.0)
-        more = mutual_argmax(np.where(allowed, positive * weights, 0.0)) & allowed
-        if not more.any():
+        allowed = ~(linked_rows & linked_columns)
+        weights = np.where(linked_rows | linked_columns, discount, 1.0)
+        new_links = mutual_argmax(np.where(allowed, positive * weights, 0.0)) & allowed
+        if not new_links.any():
             break
-        links |= more
+        links |= new_links
     return links
 
 

@@ -91,9 +91,9 @@ def load(
     from clwe_jax.interop.configuration import is_downloaded
     from clwe_jax.options.transfer import encoder_parts
 
-    for name, given in {"languages": languages, **(words or {})}.items():
-        if isinstance(given, str):  # its letters would be the codes, or the words
-            raise ValueError(f"{name}: expected a list, got one string; write [{given!r}]")
+    for name, value in {"languages": languages, **(words or {})}.items():
+        if isinstance(value, str):  # its letters would be the codes, or the words
+            raise ValueError(f"{name}: expected a list, got one string; write [{value!r}]")
     workdir = os.fspath(workdir)
     if len(encoder_parts(workdir)[0]) == 2:
         if words:

@@ -93,13 +93,13 @@ def _run(job: MiningJob) -> None:
     # Beam's lines do not know where they stand, and a mark is one at the beginning of a file alone.
     files = itertools.chain.from_iterable(map(remote_files.match_paths, job.files))
     first_lines = map(remote_files.first_line, files)
-    marked = frozenset(line for line in first_lines if line.startswith(BOM))
-    every = list(itertools.product(range(job.parts), repeat=2))
+    bom_lines = frozenset(line for line in first_lines if line.startswith(BOM))
+    part_pairs = list(itertools.product(range(job.parts), repeat=2))
     with beam.Pipeline(options=settings) as flow:
         part_sizes = [
             flow
             | f"{side}: read" >> beam.io.ReadFromText(path, coder=beam.coders.BytesCoder())
-            | f"{side}: lines" >> beam.FlatMap(functools.partial(_key_line, job, side, marked))
+            | f"{side}: lines" >> beam.FlatMap(functools.partial(_key_line, job, side, bom_lines))
             | f"{side}: parts" >> beam.GroupByKey()
             | f"{side}: vectors" >> beam.MapTuple(functools.partial(_write_vectors, job))
             for side, path in enumerate(job.files)
@@ -107,7 +107,7 @@ def _run(job: MiningJob) -> None:
         sizes = part_sizes | beam.Flatten()
         _ = (
             flow
-            | beam.Create(every)
+            | beam.Create(part_pairs)
             # Else Beam would search all pairs of parts in the task that lists them.
             | beam.Reshuffle()
             | "search" >> beam.FlatMap(_nearest, job, beam.pvalue.AsDict(sizes))
@@ -180,18 +180,18 @@ def _nearest(
     rows = -(-max(sizes.values()) // _ROWS) * _ROWS
     vectors = {}
     for part in parts:
-        read = _read(job, "vectors", part)
-        vectors[part] = np.pad(read, ((0, rows - len(read)), (0, 0)))
-    for part, other in (parts, parts[::-1]):
-        k = min(mining.NEIGHBOURHOOD, sizes[other])
+        part_vectors = _read(job, "vectors", part)
+        vectors[part] = np.pad(part_vectors, ((0, rows - len(part_vectors)), (0, 0)))
+    for part, other_part in (parts, parts[::-1]):
+        k = min(mining.NEIGHBOURHOOD, sizes[other_part])
         # Rows that fill a part up are infinitely far from every query.
-        absent = np.where(np.arange(rows) < sizes[other], 0, np.inf)
-        keys = search.chunk_keys(vectors[other], absent, k)
+        absent = np.where(np.arange(rows) < sizes[other_part], 0, np.inf)
+        keys = search.chunk_keys(vectors[other_part], absent, k)
         nearest = search.search(vectors[part], keys, 1.0, k, csls.MEMORY_BYTES)
         near, cosines = (np.asarray(x)[: sizes[part]] for x in nearest)
         # Sentences are numbered through all parts of a text.
-        first = sum(sizes.get((other[0], number), 0) for number in range(other[1]))
-        yield part, Nearest(near.astype(np.int64) + first, cosines)
+        first_number = sum(sizes.get((other_part[0], number), 0) for number in range(other_part[1]))
+        yield part, Nearest(near.astype(np.int64) + first_number, cosines)
 
 
 def _merge_parts(parts: Iterable[Nearest]) -> Nearest:
@@ -226,24 +226,24 @@ def _pairs(job: MiningJob, least: float) -> Iterator[tuple[float, str, str]]:
     k = min(side.keys.shape[1] for side in sides)  # fewer where a text has fewer sentences
     mined = mining.best_first(*(Nearest(keys[:, :k], cosines[:, :k]) for keys, cosines in sides))
     mined = mined.take(mined.scores >= least)
-    chosen = [_lines(job, parts, rows) for parts, rows in zip(texts, (mined.source, mined.target))]
-    for margin, source, target in zip(mined.scores, *chosen):
+    lines = [_lines(job, parts, rows) for parts, rows in zip(texts, (mined.source, mined.target))]
+    for margin, source, target in zip(mined.scores, *lines):
         yield float(margin), source, target
 
 
 def _lines(job: MiningJob, parts: Iterable[Part], rows: np.ndarray) -> list[str]:
     """The lines of some rows, with those of one part in memory beside them."""
-    chosen = [""] * len(rows)
+    row_lines = [""] * len(rows)
     first = 0
     order = np.argsort(rows)
-    ordered = rows[order]
+    sorted_rows = rows[order]
     for part in parts:
         lines = remote_files.read(job.path("lines", part)).decode().split("\n")
-        begin, end = np.searchsorted(ordered, (first, first + len(lines)))
+        begin, end = np.searchsorted(sorted_rows, (first, first + len(lines)))
         for place in order[begin:end].tolist():
-            chosen[place] = lines[rows[place] - first]
+            row_lines[place] = lines[rows[place] - first]
         first += len(lines)
-    return chosen
+    return row_lines
 
 
 def _write(job: MiningJob, name: str, part: Part, values: np.ndarray) -> None:

@@ -80,6 +80,6 @@ class Capabilities:
         """
         loaded = self.need(LoadedEncoder, method, **languages)
         if (batch_size, own) not in self._encoders:
-            made = loaded.encoder(batch_size)
-            self._encoders[batch_size, own] = made if own else by_layer(made)
+            encoder = loaded.encoder(batch_size)
+            self._encoders[batch_size, own] = encoder if own else by_layer(encoder)
         return self._encoders[batch_size, own]

@@ -117,8 +117,8 @@ class Model(SpecialMethods):
             'sif' for a run that has kept no counts of words.
         """
         check_count(batch_size=batch_size)
-        own = layer is None and pool == "own"
-        encoder = self._can.encoder("encode", batch_size, own, lang=lang)
+        is_own_pool = layer is None and pool == "own"
+        encoder = self._can.encoder("encode", batch_size, is_own_pool, lang=lang)
         reduce = functools.partial(select, layer=layer)
         with terminal.progress(show_progress):
             encoded = encoder.pool_texts(check_texts(texts), lang, pool, reduce)
@@ -200,8 +200,8 @@ class Model(SpecialMethods):
           ValueError: an unknown language, method or layer, a word without letters or without a static
             vector, or a run without a list of frequent words.
         """
-        other = lang if to is None else to
-        loaded = self._can.need(kinds.SearchesWords, "neighbours", lang=lang, to=other)
+        searched_lang = lang if to is None else to
+        loaded = self._can.need(kinds.SearchesWords, "neighbours", lang=lang, to=searched_lang)
         options = {} if method is None else {"method": method}  # else the kind's own default
         return loaded.neighbours(word, lang, k, to, layer, **options)
 

@@ -52,8 +52,8 @@ class MtebModel:
         """
         del hf_split, prompt_type, options
         texts = list(itertools.chain.from_iterable(batch["text"] for batch in inputs))
-        named = task_metadata.hf_subsets_to_langscripts.get(hf_subset) or task_metadata.languages
-        return self.model.encode(texts, self._language(texts, named))
+        tags = task_metadata.hf_subsets_to_langscripts.get(hf_subset) or task_metadata.languages
+        return self.model.encode(texts, self._language(texts, tags))
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """Cosines of all pairs, a tensor [N, M]."""
@@ -100,14 +100,14 @@ class MtebModel:
           ValueError: the model has none of them.
         """
         codes = {language_codes.parse_tag(x).code for x in named}
-        known = [x for x in self.model.languages if language_codes.parse_tag(x).code in codes]
-        if not known:
+        candidates = [x for x in self.model.languages if language_codes.parse_tag(x).code in codes]
+        if not candidates:
             raise ValueError(
                 f"this model has none of the languages {', '.join(named)}, only {', '.join(self.model.languages)}"
             )
-        if len(known) == 1:
-            return known[0]
-        return max(known, key=functools.partial(self._known_share, texts[:_JUDGED]))
+        if len(candidates) == 1:
+            return candidates[0]
+        return max(candidates, key=functools.partial(self._known_share, texts[:_JUDGED]))
 
     def _known_share(self, texts: Sequence[str], language: str) -> float:
         """The share of the texts' words that the model knows in a language."""

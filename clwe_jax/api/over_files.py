@@ -107,12 +107,12 @@ def mine(
     Raises:
       ValueError: a file without sentences.
     """
-    texts, others = ([line for line in _lines(file) if line.strip()] for file in files)
-    for path, lines in zip(files, (texts, others)):
+    texts, other_texts = ([line for line in _lines(file) if line.strip()] for file in files)
+    for path, lines in zip(files, (texts, other_texts)):
         if not lines:
             raise ValueError(f"{path}: expected sentences")
-    for i, j, margin in model.mine(texts, languages[0], others, languages[1], least):
-        yield _pair(margin, texts[i], others[j])
+    for i, j, margin in model.mine(texts, languages[0], other_texts, languages[1], least):
+        yield _pair(margin, texts[i], other_texts[j])
 
 
 def _pair(margin: float, *sentences: str) -> str:
@@ -124,23 +124,23 @@ def align_documents(
 ) -> Iterator[str]:
     """Yields sentence, translation, score and lines of the beads of `Model.align_documents`."""
     sides = [_number_lines(path) for path in files]
-    (numbers, texts), (other_numbers, others) = sides
-    beads = model.align_documents(texts, languages[0], others, languages[1])
-    written = [0, 0]
+    (numbers, texts), (other_numbers, other_texts) = sides
+    beads = model.align_documents(texts, languages[0], other_texts, languages[1])
+    linked_counts = [0, 0]
     for bead in beads:
         if bead.score < least:
             continue
-        written = [written[0] + len(bead.source), written[1] + len(bead.target)]
+        linked_counts = [linked_counts[0] + len(bead.source), linked_counts[1] + len(bead.target)]
         lines = f"{_span(numbers, bead.source)}:{_span(other_numbers, bead.target)}"
         yield "\t".join(
             [
                 _join_texts(texts, bead.source),
-                _join_texts(others, bead.target),
+                _join_texts(other_texts, bead.target),
                 f"{bead.score:.3f}",
                 lines,
             ]
         )
-    for path, (_, lines), count in zip(files, sides, written, strict=True):
+    for path, (_, lines), count in zip(files, sides, linked_counts, strict=True):
         logging.info("%s: %d of %d lines have no translation", path, len(lines) - count, len(lines))
 
 
@@ -202,16 +202,16 @@ def _parallel(files: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
     Raises:
       ValueError: one file has more lines.
     """
-    done = 0
+    lines_before = 0
     for part in _parts(itertools.zip_longest(*map(_lines, files), fillvalue=_END)):
-        for number, pair in enumerate(part, done + 1):
+        for number, pair in enumerate(part, lines_before + 1):
             if _END in pair:
                 shorter = files[pair.index(_END)]
                 raise ValueError(
                     f"{shorter} ends after {number - 1:,} lines, and {files[1 - pair.index(_END)]} goes on: line n of "
                     "one file has to be the translation of line n of the other"
                 )
-        done += len(part)
+        lines_before += len(part)
         yield tuple(map(list, zip(*part)))
 
 
@@ -275,9 +275,9 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
     for path in args.files:
         if not os.path.isfile(path):
             parser.error(f"{path} is not a file")
-    above = os.path.dirname(args.out) or "."
-    if not os.path.isdir(above):
-        parser.error(f"--out={args.out}: there is no folder {above}")
+    folder = os.path.dirname(args.out) or "."
+    if not os.path.isdir(folder):
+        parser.error(f"--out={args.out}: there is no folder {folder}")
     if os.path.isdir(args.out):
         parser.error(f"--out={args.out} is a folder: name a file")
     if os.path.exists(args.out) and any(os.path.samefile(args.out, path) for path in args.files):
@@ -305,8 +305,8 @@ def main(command: str, argv: Sequence[str]) -> None:
 def _run(command: str, args: argparse.Namespace) -> None:
     model = api.load_for(args.model, args.languages)
     total = sum(1 for _ in iterate_lines(args.files[0]))
-    more = {"least": args.least} if command in _LEAST else {"words": args.words}
-    lines = _COMMANDS[command][1](model, args.files, args.languages, **more)
+    options = {"least": args.least} if command in _LEAST else {"words": args.words}
+    lines = _COMMANDS[command][1](model, args.files, args.languages, **options)
     written = 0
     with _output(args.out) as out, terminal.task("lines", total) as advance:
         for line in lines:

@@ -49,10 +49,10 @@ def link_words(
     for name, texts, language in zip(("source", "target"), (sources, targets), languages):
         if between_spaces:
             texts = [text.split() for text in texts]
-        cut = [encoder.words(x, language) if isinstance(x, str) else list(x) for x in texts]
-        for some in cut:
-            check_strings(**{f"{name}[{place}]": word for place, word in enumerate(some)})
-        sides.append(cut)
+        sentences = [encoder.words(x, language) if isinstance(x, str) else list(x) for x in texts]
+        for sentence in sentences:
+            check_strings(**{f"{name}[{place}]": word for place, word in enumerate(sentence)})
+        sides.append(sentences)
     aligner = WordAligner(layers=layers, **options)
     if between_spaces:
         linked = tokens.align(aligner, encoder, *sides, languages)

@@ -45,11 +45,11 @@ def measure_aligned(config: ClcrRun, workdir: str, mapped: TransformResult) -> d
     heads = loaded.load(os.path.join(workdir, entailment.FOLDER, BASE)).predictor
     table = heads.subtract_center(_linked_words(config, workdir, mapped, rows), source)
     gold = [row.label for row, _ in rows]
-    right = [
+    accuracies = [
         scores.accuracy(scores.row_counts(gold, x)) for x in heads.label_table(table, heads.params)
     ]
     figures = entailment.row_figures(workdir, BASE)
-    figures |= agreement.named_interval(f"xnli/{source}/acc", right)
+    figures |= agreement.named_interval(f"xnli/{source}/acc", accuracies)
     return entailment.figures(languages, entailment.ALIGNED, figures)
 
 
@@ -95,13 +95,13 @@ def _linked_words(
     translated = [list(zip(row.texts, others)) for row, others in rows]
     pairs = list(dict.fromkeys(itertools.chain.from_iterable(translated)))
     models = mapped.models.items()
-    cut = []
+    sentences = []
     for pair in pairs:
         source, target = [
             model.tokenizer.words(text, language) for text, (language, model) in zip(pair, models)
         ]
-        cut.append(Linked(source, target, frozenset(), frozenset()))
-    sides = data.both_sides(mapped.models, mapped.spaces, cut, workdir)
+        sentences.append(Linked(source, target, frozenset(), frozenset()))
+    sides = data.both_sides(mapped.models, mapped.spaces, sentences, workdir)
     views = vectors.views(mapped.maps[steps.MAIN], sides, vectors.files(workdir))
     distances = steps.distances(views, config.clcr.contrast, config.seed)
     words = views.common(0)

@@ -92,10 +92,10 @@ def hub_folders(settings: ClcrOptions) -> list[str]:
 def _given_encoders(config: ClcrRun) -> dict[str, str]:
     """Language -> the encoder that the config names, or ''; the target's may come from a hub's run."""
     source, target = options.languages(config)
-    named = {source: config.clcr.source, target: config.clcr.target}
+    addresses = {source: config.clcr.source, target: config.clcr.target}
     for folder in hub_folders(config.clcr)[:1]:
-        named[target] = clcr_models.encoders_of(folder).get(target, "")
-    return named
+        addresses[target] = clcr_models.encoders_of(folder).get(target, "")
+    return addresses
 
 
 def encoder_addresses(config: ClcrRun, workdir: str) -> dict[str, str]:
@@ -180,15 +180,15 @@ def layers_of(config: ClcrRun, language: str, count: int) -> tuple[int, ...]:
       ValueError: there are no such layers.
     """
     settings = config.clcr
-    wanted = settings.layer
+    layer = settings.layer
     option = "config.clcr.layer"
-    if wanted == "" and settings.faithful:
-        wanted = round(_PAPERS_DEPTH * (count - 1))
-    elif wanted == "" and not _given_encoders(config)[language]:
-        wanted = settings.encoder.layer
+    if layer == "" and settings.faithful:
+        layer = round(_PAPERS_DEPTH * (count - 1))
+    elif layer == "" and not _given_encoders(config)[language]:
+        layer = settings.encoder.layer
         option = "config.clcr.encoder.layer"
     try:
-        return tuple(word_alignment.layers_of(wanted, count))
+        return tuple(word_alignment.layers_of(layer, count))
     except ValueError as error:
         raise ValueError(f"{option}, the model of {language}: {error}") from error
 

@@ -37,7 +37,7 @@ def measure_links(
     figures = clcr_steps.aligner_figures(test.words, test.rows)
     nearest = clcr_steps.link_scores([pivots.links(x) for x in distances], test.rows)
     figures |= {f"clcr/alignment_{name}": value for name, value in nearest.items()}
-    chosen = clcr_steps.link_scores(test.links, test.rows)
-    figures |= {f"clcr/pivots/{name}": value for name, value in chosen.items()}
+    pivot_scores = clcr_steps.link_scores(test.links, test.rows)
+    figures |= {f"clcr/pivots/{name}": value for name, value in pivot_scores.items()}
     at = curve.precision_at(clcr_steps.RECALL)
     return figures if at is None else {**figures, f"clcr/pivots/precision@{clcr_steps.RECALL}": at}

@@ -28,29 +28,29 @@ def space(config: ClcrRun) -> Mapping[str, Space]:
     """
     source, target = options.languages(config)
     spaces: dict[str, Space] = {}
-    first = None
-    taken = [source]
+    first_model = None
+    mapped_languages = [source]
     for folder in data.hub_folders(config.clcr):
         model = encoders.of_folder(folder)
-        target_of_run, *others = model.models
+        target_of_run, *codes = model.models
         if target_of_run != target:
             raise ValueError(
                 f"config.clcr.hub: {folder} maps to {target_of_run!r}, and this run to {target!r}: give runs of "
                 "the same target"
             )
-        if set(others) & set(taken):
+        if set(codes) & set(mapped_languages):
             raise ValueError(
-                f"config.clcr.hub: {folder} maps {', '.join(others)}, and another run, or this one, "
+                f"config.clcr.hub: {folder} maps {', '.join(codes)}, and another run, or this one, "
                 "does so too: give each language once"
             )
-        taken += others
+        mapped_languages += codes
         mapped = model.models[target].projection
         space_of_run = Space(tuple(mapped.layers), mapped.whitening)
-        first = first or model.models[target]
-        same = _same(spaces.get(target, space_of_run), space_of_run) and _same_parameters(
-            first, model.models[target]
+        first_model = first_model or model.models[target]
+        is_same = _same(spaces.get(target, space_of_run), space_of_run) and _same_parameters(
+            first_model, model.models[target]
         )
-        if not same:
+        if not is_same:
             raise ValueError(
                 f"config.clcr.hub: {folder} has another space of {target!r} than the first run: train it "
                 f"again with --config.clcr.hub={data.hub_folders(config.clcr)[0]}"
@@ -79,8 +79,8 @@ def hub_figures(config: ClcrRun, model: ClcrModels) -> Iterator[tuple[str, float
       model: the finished run, with the languages of `config.clcr.hub`.
     """
     encoder = model.encoder()
-    target, *others = model.models
-    for pair in (*((x, target) for x in others), *itertools.combinations(others, 2)):
+    target, *sources = model.models
+    for pair in (*((x, target) for x in sources), *itertools.combinations(sources, 2)):
         rows = data.gold_rows(config, pair)
         if not rows:
             logging.warning("config.clcr.gold has no links of %s and %s", *pair)

@@ -66,10 +66,10 @@ class Clcr(Job):
         )
 
     def stages(self) -> list[Stage]:
-        read = functools.partial(data.read_sentences, self.config)
+        read_sentences = functools.partial(data.read_sentences, self.config)
         return [
             Stage("encoders", self._encoders, (), self._about_encoders),
-            Stage("sentences", read, ("encoders",), self._about_sentences),
+            Stage("sentences", read_sentences, ("encoders",), self._about_sentences),
             Stage("transform", self._transform, ("sentences",), self._about_transform),
             Stage("extract", self._extract, ("transform",)),
             Stage("reorder", self._reorder, ("transform",)),
@@ -285,27 +285,27 @@ class Clcr(Job):
     def _reorder(self, mapped: TransformResult) -> Reordered:
         settings = self.config.clcr
         test = mapped.test
-        moved = data.SIDES.index(settings.reordered)
+        moved_side = data.SIDES.index(settings.reordered)
         fit = functools.partial(
             clcr_steps.order_predictors,
-            mapped.train.words.common(moved),
-            clcr_steps.orders(mapped.train.links, moved),
+            mapped.train.words.common(moved_side),
+            clcr_steps.orders(mapped.train.links, moved_side),
             Classifier(**values_of(settings.predictor)),
             self.config.seed,
         )
-        used = (*_OF_PREDICTORS, "reordered")
-        arrays = self._keep_arrays("reorder", mapped.made_with, used, lambda: _params(fit()))
+        names = (*_OF_PREDICTORS, "reordered")
+        arrays = self._keep_arrays("reorder", mapped.made_with, names, lambda: _params(fit()))
         order = OrderPredictors(
             *(TrainedClassifier(arrays[name]) for name in OrderPredictors._fields)
         )
         links = clcr_steps.gold_links(test.rows) if test.gold else test.links
-        orders = clcr_steps.orders(links, moved)
-        figures = dict(clcr_steps.order_figures(order, test.words.common(moved), orders))
+        orders = clcr_steps.orders(links, moved_side)
+        figures = dict(clcr_steps.order_figures(order, test.words.common(moved_side), orders))
         for name in ("bleu4", "tau"):
             value = figures[f"clcr/reorder/relative/beam{clcr_steps.BEAMS[-1]}/{name}"]
             figures[f"clcr/reorder/{name}"] = value
             figures[f"clcr/reorder/{name}_gain"] = value - figures[f"clcr/reorder/identity/{name}"]
-        return Reordered(moved, order, orders, figures)
+        return Reordered(moved_side, order, orders, figures)
 
     def _save(
         self, mapped: TransformResult, extracted: Extracted, reordered: Reordered
@@ -313,14 +313,14 @@ class Clcr(Job):
         """Writes the result, and returns the figures of the languages of its hub."""
         settings = self.config.clcr
         hub = data.hub_folders(self.config.clcr)
-        moved = options.languages(self.config)[reordered.moved]
+        moved_language = options.languages(self.config)[reordered.moved]
         clcr_models.save(
             self.workdir,
             {
                 "encoders": data.encoder_addresses(self.config, self.workdir),
                 "threshold": settings.pivot_probability,
                 "beam": settings.beam,
-                "reordered": moved,
+                "reordered": moved_language,
                 "hub": hub,
             },
             mapped.spaces,

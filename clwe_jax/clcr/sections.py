@@ -74,11 +74,11 @@ def _transform(
 ) -> data.Section:
     test = mapped.test
     source, target = languages
-    measured = ("distance", "distance_back", "nearest", "cosine", "cosine_back", "f1")
+    figure_names = ("distance", "distance_back", "nearest", "cosine", "cosine_back", "f1")
     rows = []
     for name in (*steps.ROWS, steps.TUNED):
         if f"clcr/distance/{name}" in figures:
-            rows.append([_NAMES[name], *(Metric(f"clcr/{x}/{name}") for x in measured)])
+            rows.append([_NAMES[name], *(Metric(f"clcr/{x}/{name}") for x in figure_names)])
     columns = [
         Column("Map"),
         Column(f"{source} → {target}", ""),
@@ -126,16 +126,16 @@ def _transform(
     )
     for place in _choose_places(test)[:1]:
         row = test.rows[place]
-        shown = {
+        example = {
             "languages": languages,
             "source": row.source,
             "target": row.target,
             "sure": sorted(row.sure),
             "found": np.argwhere(test.links[place]).tolist(),
         }
-        blocks.append(word_alignment_page.picture(shown, "found", "pivots as"))
+        blocks.append(word_alignment_page.picture(example, "found", "pivots as"))
         if test.gold:
-            blocks.append(word_alignment_page.picture(shown, "sure", "gold, sure"))
+            blocks.append(word_alignment_page.picture(example, "sure", "gold, sure"))
     text = (
         "The squared error a dimension between target words and the attended, mapped source words of "
         "test sentences (Table 1), in units of the variance: 1 is the distance to the mean. Each map "
@@ -181,7 +181,7 @@ def _extract(
     blocks: list[Block] = [Table(columns, rows)]
     if mapped.curve is not None:
         names = ("precision", "recall", "f1", "aer")
-        every = ["mutually nearest words", *(Metric(f"clcr/alignment_{x}") for x in names)]
+        nearest = ["mutually nearest words", *(Metric(f"clcr/alignment_{x}") for x in names)]
         pivot = [
             f"pivots, nearer than {settings.threshold:g}",
             *(Metric(f"clcr/pivots/{x}") for x in names),
@@ -190,7 +190,7 @@ def _extract(
             Column("Links"),
             *(Column(x, "percent") for x in ("Precision", "Recall", "F1", "Error rate")),
         ]
-        blocks.append(Table(heads, [every, pivot], title="Links against the gold alignment"))
+        blocks.append(Table(heads, [nearest, pivot], title="Links against the gold alignment"))
         at = Metric(f"clcr/pivots/precision@{steps.RECALL}")
         blocks.append(Facts({f"precision at a recall of {steps.RECALL:.0%}": at}))
         points = np.stack([mapped.curve.recall, mapped.curve.precision], 1)[_FIRST:].tolist()
@@ -198,13 +198,13 @@ def _extract(
         blocks.append(
             Chart("Precision of pivots by their recall", [line], "recall", "precision", "percent")
         )
-    shown = []
+    examples = []
     for side, language in enumerate(languages):
         for place in _choose_places(test)[:_SHOWN]:
-            shown += _prediction_rows(
+            examples += _prediction_rows(
                 test, place, side, language, extractions[language], settings.pivot_probability
             )
-    blocks.append(Table(["Language", "Pivots", "Words"], shown, title="Pivots of sentences"))
+    blocks.append(Table(["Language", "Pivots", "Words"], examples, title="Pivots of sentences"))
     text = (
         f"Pivots are mutually nearest words whose {_distance(settings.contrast)} is below "
         f"{settings.threshold:g}. A classifier predicts them in one sentence alone (Table 2): "
@@ -227,15 +227,15 @@ def _prediction_rows(
     """Rows of a table: a sentence with the pivots found, and with those of each predictor."""
     words = test.rows[place][side]
     vectors = test.words.common(side).of(place)
-    marked = {"with the translation": test.links[place].any(1 - side)}
+    pivot_masks = {"with the translation": test.links[place].any(1 - side)}
     for name, predictor in extraction._asdict().items():
-        marked[f"predicted, {name} labels"] = (
+        pivot_masks[f"predicted, {name} labels"] = (
             predictor.probabilities(vectors)[:, 1] >= min_probability
         )
     rows = []
-    for name, marks in marked.items():
-        shown = [Word(x, language, "strong" if y else "soft") for x, y in zip(words, marks)]
-        rows.append([Language(language), name, shown])
+    for name, marks in pivot_masks.items():
+        marked_words = [Word(x, language, "strong" if y else "soft") for x, y in zip(words, marks)]
+        rows.append([Language(language), name, marked_words])
     return rows
 
 
@@ -263,19 +263,19 @@ def _reorder(languages: Sequence[str], test: Split, reordered: Reordered) -> dat
     ]
     places = _choose_places(test)[:_SHOWN]
     orders = [reordered.orders[place] for place in places]
-    every = test.words.common(reordered.moved)
-    vectors = every._replace(rows=every.rows[places])
+    sentences = test.words.common(reordered.moved)
+    vectors = sentences._replace(rows=sentences.rows[places])
     costs = steps.order_costs(reordered.predictors, vectors, orders)
     predicted = steps.predict_orders(costs, steps.BEAMS[-1])["relative"]
     for place, order, mine in zip(places, orders, predicted):
-        sentence, other = (test.rows[place][side] for side in sides)
+        sentence, translation = (test.rows[place][side] for side in sides)
         words = np.array(sentence, object)[order.places]
         points = [
             f"{source}: {' '.join(words)}",
             f"predicted: {' '.join(words[mine])}",
             f"order of {target}: {' '.join(words[order.gold])}",
         ]
-        blocks.append(Text(" ".join(other), points=points))
+        blocks.append(Text(" ".join(translation), points=points))
     text = (
         f"Linked words of {source}, brought into the order of {target} (Table 3): the share of the 2-, "
         "3- and 4-grams of words that stand together in that order, and Kendall's tau; and of sentences "
@@ -297,8 +297,8 @@ def _entailment(
     rows = []
     for name, title in entailment.TITLES.items():
         if f"clcr/entailment/{name}/{source}" in figures:
-            measured = [Metric(f"clcr/entailment/{name}/{x}") for x in (target, source, "gap")]
-            rows.append([title, *measured])
+            metrics = [Metric(f"clcr/entailment/{name}/{x}") for x in (target, source, "gap")]
+            rows.append([title, *metrics])
     if not rows:
         return None
     heads = (target, f"{source}, zero-shot", "Gap")

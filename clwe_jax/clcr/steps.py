@@ -72,8 +72,8 @@ def distances(views: Views, others: int = 0, seed: int = 0) -> Iterator[np.ndarr
     source, target = views.in_both_spaces
     near = pivots.mean_distance_to_other_sentences(source, target, others, seed) if others else None
     for place, pair in enumerate(zip(source, target)):
-        plain = pivots.symmetric_distances(*pair)
-        yield pivots.margin_distances(plain, *near[place]) if near else plain
+        pair_distances = pivots.symmetric_distances(*pair)
+        yield pivots.margin_distances(pair_distances, *near[place]) if near else pair_distances
 
 
 def mean_variance(views: Views) -> float:
@@ -116,8 +116,8 @@ def map_figures(
     figures[f"clcr/distance/{name}"], figures[f"clcr/cosine/{name}"] = ahead
     figures[f"clcr/distance_back/{name}"], figures[f"clcr/cosine_back/{name}"] = back
     # The temperatures of the maps differ; with attention to one word the maps can be compared.
-    one = dataclasses.replace(maps.there, temperature=_ONE_WORD)
-    figures[f"clcr/nearest/{name}"] = one.distances(source, target)[0]
+    one_word = dataclasses.replace(maps.there, temperature=_ONE_WORD)
+    figures[f"clcr/nearest/{name}"] = one_word.distances(source, target)[0]
     if gold:
         links = [pivots.links(x) for x in distances(views, others, seed)]
         figures[f"clcr/f1/{name}"] = link_scores(links, gold)["f1"]
@@ -172,8 +172,8 @@ def pivot_curve(distances: Sequence[np.ndarray], rows: Sequence[Linked]) -> Curv
             sure.append(link in row.sure)
     order = np.argsort(values, kind="stable")
     right, hit = (np.cumsum(np.array(x, float)[order]) for x in (possible, sure))
-    wanted = max(sum(len(row.sure) for row in rows), 1)
-    return Curve(np.array(values)[order], right / np.arange(1, len(order) + 1), hit / wanted)
+    sure_count = max(sum(len(row.sure) for row in rows), 1)
+    return Curve(np.array(values)[order], right / np.arange(1, len(order) + 1), hit / sure_count)
 
 
 def variance_and_rank(vectors: np.ndarray) -> tuple[float, float]:
@@ -225,11 +225,11 @@ def pivot_figures(
         path = f"clcr/extract/{language}/{name}"
         yield f"{path}/clear", float(((p < _CLEAR) | (p > 1 - _CLEAR)).mean())
         for threshold in THRESHOLDS:
-            chosen = p >= threshold
+            predicted = p >= threshold
             true = gold == 1
-            hits = float((chosen & true).sum())
-            yield f"{path}/{threshold}/accuracy", float((chosen == true).mean())
-            yield f"{path}/{threshold}/precision", hits / max(chosen.sum(), 1)
+            hits = float((predicted & true).sum())
+            yield f"{path}/{threshold}/accuracy", float((predicted == true).mean())
+            yield f"{path}/{threshold}/precision", hits / max(predicted.sum(), 1)
             yield f"{path}/{threshold}/recall", hits / max(true.sum(), 1)
 
 
@@ -298,24 +298,24 @@ def order_predictors(
     long = [number for number, order in enumerate(source_orders) if len(order.places) > 1]
     if not long:
         raise ValueError(NO_PIVOT)
-    chosen = [source_orders[number] for number in long]
+    long_orders = [source_orders[number] for number in long]
     rows = []
     pairs = []
-    apart = []
+    word_distances = []
     stays = []
-    for number, order in zip(long, chosen):
+    for number, order in zip(long, long_orders):
         rows.append(source.rows[number][order.places])
         word_pairs = predictors.pairs_of(len(order.places)).astype(np.int32)
         pairs.append(rows[-1][word_pairs])
-        apart.append(word_pairs[:, 1] - word_pairs[:, 0])
+        word_distances.append(word_pairs[:, 1] - word_pairs[:, 0])
         # Whether the earlier word of a pair is the earlier one in the other sentence too.
         stays.append(order.ranks[word_pairs[:, 0]] < order.ranks[word_pairs[:, 1]])
-    x = predictors.PairRows(source.vectors, np.concatenate(pairs), np.concatenate(apart))
+    x = predictors.PairRows(source.vectors, np.concatenate(pairs), np.concatenate(word_distances))
     relative = options.fit(x, np.concatenate(stays).astype(int), seed=seed)
     longest = max(map(len, rows))
     places = np.concatenate([np.arange(len(x)) for x in rows])
     x = predictors.PlaceRows(source.vectors, np.concatenate(rows), places, longest)
-    absolute = options.fit(x, np.concatenate([x.ranks for x in chosen]), longest, seed=seed)
+    absolute = options.fit(x, np.concatenate([x.ranks for x in long_orders]), longest, seed=seed)
     return OrderPredictors(relative, absolute)
 
 
@@ -372,7 +372,7 @@ def order_figures(
     identity = reorder.figures([np.arange(len(x)) for x in gold], gold)
     yield from ((f"clcr/reorder/identity/{name}", value) for name, value in identity.items())
     for beam in BEAMS:
-        for method, mine in predict_orders(costs, beam).items():
+        for method, orders in predict_orders(costs, beam).items():
             path = f"clcr/reorder/{method}/beam{beam}"
-            yield f"{path}/lowest", lowest_share(costs[method], mine, method == "relative")
-            yield from ((f"{path}/{name}", x) for name, x in reorder.figures(mine, gold).items())
+            yield f"{path}/lowest", lowest_share(costs[method], orders, method == "relative")
+            yield from ((f"{path}/{name}", x) for name, x in reorder.figures(orders, gold).items())

@@ -43,18 +43,18 @@ def program(
     """
     tx = optimizer(tuning)
 
-    def loss(params, rest, batch, real, target, target_real, temperature):
-        hidden = encode({**rest, "params": params}, batch)
-        chosen = [hidden.layers[layer].astype(jnp.float32) for layer in space.layers]
-        x = space.whitening.apply(sum(chosen) / len(chosen))
+    def loss(params, other_variables, batch, real, target, target_real, temperature):
+        hidden = encode({**other_variables, "params": params}, batch)
+        layers = [hidden.layers[layer].astype(jnp.float32) for layer in space.layers]
+        x = space.whitening.apply(sum(layers) / len(layers))
         return attention_matching.distance(transform, x, target, (real, target_real), temperature)
 
     # Parameters are not donated: those of the first step are the given model's own.
     @functools.partial(jax.jit, donate_argnums=(1,))
-    def step(params, opt_state, rest, batch, real, target, target_real, number):
+    def step(params, opt_state, other_variables, batch, real, target, target_real, number):
         temperature = matching.temperature(number)
         value, grads = jax.value_and_grad(loss)(
-            params, rest, batch, real, target, target_real, temperature
+            params, other_variables, batch, real, target, target_real, temperature
         )
         updates, opt_state = tx.update(grads, opt_state, params)
         return optax.apply_updates(params, updates), opt_state, value
@@ -111,7 +111,7 @@ def tune_model(
     step = program(model.objective.encode, space, match.params, matching, tuning)
     params = model.variables["params"]
     draw = np.random.default_rng([seed, 31])
-    rest = {name: x for name, x in model.variables.items() if name != "params"}
+    other_variables = {name: x for name, x in model.variables.items() if name != "params"}
     opt_state = tx.init(params)
     losses = []
     sizes = [tuning.batch_size] * tuning.steps
@@ -124,7 +124,7 @@ def tune_model(
         params, opt_state, value = step(
             params,
             opt_state,
-            rest,
+            other_variables,
             batch,
             real,
             other.vectors[target],

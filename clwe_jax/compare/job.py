@@ -60,8 +60,8 @@ class Compare(Job):
         shared.check(self.config, self.workdir)
 
     def advise(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
-        kept = report.get("compare", {})
-        if not figures or kept.get("failed") or kept.get("asked") != self._report_options():
+        record = report.get("compare", {})
+        if not figures or record.get("failed") or record.get("asked") != self._report_options():
             return ""
         return (
             "This comparison is finished. More systems or seeds join it with the same --workdir: "
@@ -76,10 +76,10 @@ class Compare(Job):
     @property
     def _places(self) -> Iterator[RunPlace]:
         """The runs: the first seed of all systems, then the next one."""
-        first = self.config.seed
-        for seed in range(first, first + self.config.compare.seeds):
+        first_seed = self.config.seed
+        for seed in range(first_seed, first_seed + self.config.compare.seeds):
             for system in self.systems:
-                if system.has_seeds or seed == first:
+                if system.has_seeds or seed == first_seed:
                     yield RunPlace(self.workdir, system, seed)
 
     def stages(self) -> Sequence[Stage]:
@@ -172,8 +172,8 @@ class Compare(Job):
         if code:
             with open(place.log, encoding="utf-8", errors="replace") as log:
                 lines = [line.strip() for line in log if line.strip()]
-            said = next((x for x in reversed(lines) if x.startswith("error: ")), "")
-            raise _Failure(said or " / ".join(lines[-_LOG_LINES:]) or f"exit status {code}")
+            message = next((x for x in reversed(lines) if x.startswith("error: ")), "")
+            raise _Failure(message or " / ".join(lines[-_LOG_LINES:]) or f"exit status {code}")
         return measured.load(place.measurements_path)
 
     def results(self, done: Mapping[str, Any]) -> Results:
@@ -189,10 +189,10 @@ class Compare(Job):
         titled = {x.name: x for x in self.systems if x.name in runs}
         comparison = Comparison(titled, runs, tasks.titles(settings))
         figures = comparison.figures()
-        every = list(itertools.chain.from_iterable(runs.values()))
+        all_runs = list(itertools.chain.from_iterable(runs.values()))
         report = {
-            "device": every[0].device if every else "",
-            "speed": {"seconds": 60 * sum(x.cost["all_minutes"] for x in every)},
+            "device": all_runs[0].device if all_runs else "",
+            "speed": {"seconds": 60 * sum(x.cost["all_minutes"] for x in all_runs)},
             "notes": [*self.notes, *(f"{name} failed: {why}" for name, why in failed.items())],
             "sections": sections.sections(comparison, settings, shared.budget(settings)),
             "compare": {

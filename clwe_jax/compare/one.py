@@ -56,11 +56,11 @@ _TRIAL_VALUES = {
 def measure(config: CompareRun, place: RunPlace) -> Measured | None:
     """Trains a system, unless it is trained, and measures it; None where a signal stopped it."""
     folders = shared.folders(config, place.workdir)
-    used = ""
+    training = ""
     run = None
     if place.system.config:
         run = _with_budget(config, place, folders)
-        used = _describe_training(run)
+        training = _describe_training(run)
         if not registry.lookup("job", run.job)(run, place.folder):
             return None
     cost = _cost(place.folder) if run else {}
@@ -76,15 +76,15 @@ def measure(config: CompareRun, place: RunPlace) -> Measured | None:
             continue
         if not registry.lookup("job", job.job)(job, place.task(task)):
             return None
-        counts, more = tasks.outcomes(task, place.task(task), job)
+        counts, task_keys = tasks.outcomes(task, place.task(task), job)
         outcomes = {**outcomes, **counts}
-        keys = {**keys, **more}
+        keys = {**keys, **task_keys}
         cost["all_minutes"] += _cost(place.task(task))["wall_minutes"]
     if place.encoder:
         cost["disk"] = float(_bytes(place))
     device = environment.machine()["device"]
     return dataclasses.replace(
-        result, outcomes=outcomes, keys=keys, cost=cost, used=used, device=device
+        result, outcomes=outcomes, keys=keys, cost=cost, used=training, device=device
     )
 
 
@@ -148,11 +148,11 @@ def _bytes(place: RunPlace) -> int:
     """The bytes of a system's files."""
     paths: list[str | pathlib.Path] = []
     for part in encoder_parts(place.encoder)[0]:
-        kind, _, where = part.partition(":")
+        kind, _, address = part.partition(":")
         if kind == "vec":
-            paths += [path for _, path in options.named_files(where)]
+            paths += [path for _, path in options.named_files(address)]
         else:
-            paths += filter(pathlib.Path.is_file, pathlib.Path(encoder_folder(where)).rglob("*"))
+            paths += filter(pathlib.Path.is_file, pathlib.Path(encoder_folder(address)).rglob("*"))
     return sum(map(os.path.getsize, paths))
 
 
@@ -176,17 +176,17 @@ def _evaluate(
     names = set(registry.TABLES["evaluator"])
     if not isinstance(getattr(run, "objective", None), SenseLossOptions):
         names -= {"senses", "wsd"}  # they measure sense vectors
-    named = evaluators.build(config.evals, context, folders, names)
-    figures, rows = evaluators.measure(named, encoder)
-    outcomes, items = measured.outcomes_of_hits(evaluators.outcomes(named))
+    named_evaluators = evaluators.build(config.evals, context, folders, names)
+    figures, rows = evaluators.measure(named_evaluators, encoder)
+    outcomes, items = measured.outcomes_of_hits(evaluators.outcomes(named_evaluators))
     keys = {name: f"{counts.shape[1]} items" for name, counts in outcomes.items()}
-    asked: dict[str, list[str]] = {}
+    words: dict[str, list[str]] = {}
     for row in rows:
         part = f"induction/{row.get('pair')}"
         if part in keys and row["distinct"]:
-            asked.setdefault(part, []).append(row["word"].casefold())
+            words.setdefault(part, []).append(row["word"].casefold())
     # Systems spell words in their own ways; only equal lists of words are compared word by word.
-    keys |= {x: hashlib.sha256("\n".join(y).encode()).hexdigest()[:16] for x, y in asked.items()}
+    keys |= {x: hashlib.sha256("\n".join(y).encode()).hexdigest()[:16] for x, y in words.items()}
     return Measured(figures, outcomes, keys, {}, items=items, reading=describe_reading(encoder))
 
 

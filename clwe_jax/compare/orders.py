@@ -40,8 +40,8 @@ class Comparison:
     @functools.cached_property
     def titles(self) -> dict[str, str]:
         """Figure -> its title, of the figures that a system has."""
-        compared = {key: x.label for key, x in evaluations.headlines_by_key().items()}
-        titles = {**compared, **self.tasks}
+        labels = {key: x.label for key, x in evaluations.headlines_by_key().items()}
+        titles = {**labels, **self.tasks}
         return {name: title for name, title in titles.items() if self.systems_with(name)}
 
     @functools.cache
@@ -99,8 +99,8 @@ class Comparison:
 
     def is_tied(self, figure: str, first: str, second: str) -> bool:
         """Whether two systems have the same test items in a part, and no significant order."""
-        compared = bool(self.parts(figure, first, second))
-        return compared and not self.is_significant(figure, first, second)
+        is_compared = bool(self.parts(figure, first, second))
+        return is_compared and not self.is_significant(figure, first, second)
 
     def above(self, figure: str, first: str, second: str) -> bool:
         """Whether the first system is significantly above the second one, over the parts of both.

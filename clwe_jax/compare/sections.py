@@ -33,20 +33,20 @@ def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> l
 
 
 def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> data.Section:
-    covered = {key: x.coverage for key, x in evaluations.headlines_by_key().items() if x.coverage}
+    coverages = {key: x.coverage for key, x in evaluations.headlines_by_key().items() if x.coverage}
     rows = []
     for name in _systems_by_figure(comparison):
         cells: list[Cell] = [comparison.systems[name].title]
         for figure in comparison.titles:
             cells.append(_figure(comparison, figure, name))
-            if figure in covered:
-                cells.append(Number(comparison.mean(name, covered[figure])))
+            if figure in coverages:
+                cells.append(Number(comparison.mean(name, coverages[figure])))
         cells += [Number(comparison.cost(name, kind)) for kind in ("minutes", "memory", "disk")]
         rows.append(cells)
     columns: list[Column | str] = ["System"]
     for figure, title in comparison.titles.items():
         columns.append(Column(title, "percent"))
-        if figure in covered:
+        if figure in coverages:
             columns.append(Column("Coverage", "percent", main=False))
     columns += [
         Column("Processor minutes"),
@@ -77,8 +77,8 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
 
 def _systems_by_figure(comparison: Comparison) -> list[str]:
     """The systems by their first figure, then those without it."""
-    first = next(iter(comparison.titles), "")
-    names = comparison.systems_with(first) if first else []
+    first_figure = next(iter(comparison.titles), "")
+    names = comparison.systems_with(first_figure) if first_figure else []
     return [*names, *(name for name in comparison.runs if name not in names)]
 
 
@@ -92,10 +92,10 @@ def _figure(comparison: Comparison, figure: str, name: str) -> Cell:
         mark = "best"
     if not comparison.parts(figure, best[0], name):
         mark = "not compared"
-    every = set().union(*(comparison.parts(figure, x) for x in comparison.systems_with(figure)))
+    all_parts = set().union(*(comparison.parts(figure, x) for x in comparison.systems_with(figure)))
     count = len(comparison.parts(figure, name))
-    if count < len(every):
-        mark = f"{mark} {count} of {len(every)} parts".strip()
+    if count < len(all_parts):
+        mark = f"{mark} {count} of {len(all_parts)} parts".strip()
     return Number(comparison.value(figure, name), low=low, high=high, below=mark)
 
 
@@ -147,29 +147,29 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
         names = comparison.systems_with(figure)
         for place, name in enumerate(names):
             low, high = comparison.interval(figure, name)
-            after = next(iter(names[place + 1 :]), None)
-            gain = after and comparison.gain(figure, name, after)
+            next_name = next(iter(names[place + 1 :]), None)
+            gain = next_name and comparison.gain(figure, name, next_name)
             cells: list[Cell] = [
                 comparison.systems[name].title,
                 Number(comparison.value(figure, name), low=low, high=high),
             ]
             if gain:
-                apart = comparison.is_significant(figure, name, after)
-                order = "above it" if comparison.above(figure, name, after) else "below it"
-                p = comparison.p_values(figure)[frozenset((name, after))]
+                is_significant = comparison.is_significant(figure, name, next_name)
+                order = "above it" if comparison.above(figure, name, next_name) else "below it"
+                p = comparison.p_values(figure)[frozenset((name, next_name))]
                 cells += [
-                    comparison.systems[after].title,
+                    comparison.systems[next_name].title,
                     Number(gain.value, low=gain.low, high=gain.high),
                     Number(p) if p >= 0.001 else "< .001",
-                    order if apart else Word("not significant", style="soft"),
+                    order if is_significant else Word("not significant", style="soft"),
                 ]
-            elif after:
-                none = Word("not compared", style="soft")
-                cells += [comparison.systems[after].title, Number(None), Number(None), none]
+            elif next_name:
+                word = Word("not compared", style="soft")
+                cells += [comparison.systems[next_name].title, Number(None), Number(None), word]
             else:
                 cells += ["", Number(None), Number(None), ""]
-            same = [x for x in names if x != name and comparison.is_tied(figure, name, x)]
-            cells.append(", ".join(comparison.systems[x].title for x in same))
+            tied_names = [x for x in names if x != name and comparison.is_tied(figure, name, x)]
+            cells.append(", ".join(comparison.systems[x].title for x in tied_names))
             rows.append(cells)
         columns = [
             "System",
@@ -180,10 +180,10 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
             "Order",
             Column("Not significantly different from", main=False),
         ]
-        first = next(iter(comparison.titles))
+        first_figure = next(iter(comparison.titles))
         tables.append(
             Table(columns, rows, title=title)
-            if figure == first
+            if figure == first_figure
             else Table(columns, rows, closed=title)
         )
     text = (

@@ -41,9 +41,9 @@ def check(config: CompareRun, workdir: str) -> None:
         if system.config:
             systems.run_of(config, system, config.seed, place)
         for part in encoder_parts(system.model)[0]:
-            kind, _, where = part.partition(":")
-            if kind in ENCODER_FOLDERS and not os.path.isdir(encoder_folder(where)):
-                raise FileNotFoundError(f"config.compare.systems: {where} is no folder of a model")
+            kind, _, path = part.partition(":")
+            if kind in ENCODER_FOLDERS and not os.path.isdir(encoder_folder(path)):
+                raise FileNotFoundError(f"config.compare.systems: {path} is no folder of a model")
     if config.compare.labelled not in ("", "pocket") and not os.path.isdir(config.compare.labelled):
         raise FileNotFoundError(
             f"config.compare.labelled={config.compare.labelled} is no folder: expected one of "
@@ -134,13 +134,13 @@ def _choose_pairs(config: CompareRun, source: str) -> Iterator[tuple[str, list[s
             pairs = read_pairs(file.path)
             # A pair of languages may have two files, its own and Wiktionary's.
             # The name is MUSE's for a test dictionary.
-            named = dictionaries.setdefault(f"{file.source}-{file.target}.5000-6500.txt", [])
-            named += zip(pairs.left, pairs.right)
-    for name, listed in dictionaries.items():
-        digests = {word: hashlib.sha256(word.encode()).hexdigest() for word, _ in listed}
+            file_pairs = dictionaries.setdefault(f"{file.source}-{file.target}.5000-6500.txt", [])
+            file_pairs += zip(pairs.left, pairs.right)
+    for name, word_pairs in dictionaries.items():
+        digests = {word: hashlib.sha256(word.encode()).hexdigest() for word, _ in word_pairs}
         order = sorted(digests, key=digests.__getitem__)
-        asked = set(order[: min(_MAX_TEST_WORDS, len(order) // _SHARE)])
-        lines = [f"{a}\t{b}\n" for a, b in dict.fromkeys(listed) if a in asked]
+        test_words = set(order[: min(_MAX_TEST_WORDS, len(order) // _SHARE)])
+        lines = [f"{a}\t{b}\n" for a, b in dict.fromkeys(word_pairs) if a in test_words]
         if lines:
             yield name, lines
 
@@ -153,8 +153,8 @@ def about(config: CompareRun, workdir: str) -> Iterator[str]:
     for key, folder in place.items():
         if key.startswith("evals."):
             held = folder == os.path.join(workdir, _HELD_OUT)
-            what = "words held out of the dictionaries" if held else folder or "left out, no data"
-            yield f"{key.removeprefix('evals.')}: {what}"
+            text = "words held out of the dictionaries" if held else folder or "left out, no data"
+            yield f"{key.removeprefix('evals.')}: {text}"
     labelled = tasks.names(config.compare)
     yield f"tasks: {', '.join(labelled) or 'none (--config.compare.labelled=DIR)'}"
 

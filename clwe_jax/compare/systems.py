@@ -270,9 +270,9 @@ def choose_systems(settings: CompareOptions) -> list[System]:
     for name in _names(settings.systems):
         for part in SETS.get(name, (name,)):
             systems.append(_system(part))
-    for same in ([x.folder for x in systems], [x.key for x in systems]):
-        for system, name in zip(systems, same):
-            if same.count(name) > 1:
+    for names in ([x.folder for x in systems], [x.key for x in systems]):
+        for system, name in zip(systems, names):
+            if names.count(name) > 1:
                 raise ValueError(f"config.compare.systems names {name!r} twice: {system.name}")
     if not systems:
         raise ValueError("config.compare.systems is empty: --config.compare.systems=quick")
@@ -293,8 +293,8 @@ def _names(listed: str) -> list[str]:
 def _system(name: str) -> System:
     if name in SYSTEMS:
         return SYSTEMS[name]
-    kind, colon, where = name.partition(":")
-    if colon and kind in ENCODERS and where:
+    kind, colon, address = name.partition(":")
+    if colon and kind in ENCODERS and address:
         sentences = _FOREIGN if kind in ("hf", "laser") else _BROUGHT
         return System(name, short_name(name), "", *sentences, model=name)
     if name.endswith(".py"):
@@ -309,8 +309,8 @@ def _system(name: str) -> System:
 
 def config_file(config: CompareRun, system: System) -> str:
     """The path of a system's config."""
-    named = system.config.endswith(".py")
-    return system.config if named else os.path.join(config.compare.configs, f"{system.config}.py")
+    is_path = system.config.endswith(".py")
+    return system.config if is_path else os.path.join(config.compare.configs, f"{system.config}.py")
 
 
 def run_of(

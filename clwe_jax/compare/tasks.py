@@ -56,23 +56,23 @@ def files(config: CompareRun, task: str) -> TaskFiles | None:
       ValueError: there are test rows, and no training rows.
     """
     languages = options.languages(config)
-    where = config.compare.labelled
-    if where == "pocket":
+    labelled = config.compare.labelled
+    if labelled == "pocket":
         return TaskFiles("", "", languages)
-    folder = os.path.join(where, task)
+    folder = os.path.join(labelled, task)
     if not os.path.isdir(folder):
         return None
     tested = registry.lookup("transfer_task", task)().files(folder)
     for language in dict.fromkeys(["en", *languages]):
-        wanted = [f"{language}.train.*", f"train.{language}.*", f"{language}_*.train.*"]
-        matches = (glob.glob(os.path.join(glob.escape(folder), name)) for name in wanted)
+        patterns = [f"{language}.train.*", f"train.{language}.*", f"{language}_*.train.*"]
+        matches = (glob.glob(os.path.join(glob.escape(folder), name)) for name in patterns)
         paths = sorted(itertools.chain.from_iterable(matches))
         if paths:
             return TaskFiles(
                 f"{language}:{paths[0]}", folder, [x for x in languages if x in tested]
             )
     raise ValueError(
-        f"config.compare.labelled={where}: {folder} has no training rows: expected en.train.tsv"
+        f"config.compare.labelled={labelled}: {folder} has no training rows: expected en.train.tsv"
     )
 
 
@@ -89,10 +89,10 @@ def run_of(config: CompareRun, task: str, encoder: str, codes: Sequence[str]) ->
     settings = config.compare
     if rows is None:
         return None
-    learned = rows.train.partition(":")[0] or "en"
+    train_language = rows.train.partition(":")[0] or "en"
     tested = [x for x in rows.languages if x in codes]
     # The figure is the mean of the languages without labels, of which one must be tested.
-    if learned not in codes or not set(tested) - {learned}:
+    if train_language not in codes or not set(tested) - {train_language}:
         return None
     file, values = _CONFIGS[task]
     run = options.from_file(f"{os.path.join(settings.configs, file)}.py:{config.scale}", values)
@@ -103,7 +103,7 @@ def run_of(config: CompareRun, task: str, encoder: str, codes: Sequence[str]) ->
             "encoder": encoder,
             "data.languages": ",".join(tested),
             "data.dictionaries": "",
-            "transfer.train": rows.train or learned,
+            "transfer.train": rows.train or train_language,
             "transfer.tests": rows.tests,
             "transfer.rows": str(settings.rows or ""),
             "transfer.embedded_rows": settings.rows or run.transfer.embedded_rows,
@@ -119,11 +119,11 @@ def outcomes(
     task: str, workdir: str, run: TransferRun
 ) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """The outcomes and keys, as of `Measured`, of the languages without labels."""
-    learned = {x.partition(":")[0] for x in run.transfer.train.split(",")}
+    train_languages = {x.partition(":")[0] for x in run.transfer.train.split(",")}
     counts = {}
     keys = {}
     for language in options.languages(run):
-        if language not in learned:
+        if language not in train_languages:
             path = os.path.join(workdir, "predictions", f"{language}.npz")
             with np.load(path, allow_pickle=False) as file:
                 counts[f"{task}/{language}"] = file["counts"]

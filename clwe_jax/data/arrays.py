@@ -184,8 +184,8 @@ class ArraySource:
         self._check(buckets)
         longest = 0 if self._lengths is None else int(self._lengths.max())
         self._widths = np.array(buckets or [longest], np.int64)
-        whole = self._rows // self._global
-        self._per_epoch = whole + (last == "pad" and self._rows % self._global > 0)
+        whole_batches = self._rows // self._global
+        self._per_epoch = whole_batches + (last == "pad" and self._rows % self._global > 0)
         # Two, because a batch of last='join' may reach into the next epoch.
         self._plan = functools.lru_cache(maxsize=2)(self._make_plan)
         self._step = 0
@@ -225,8 +225,8 @@ class ArraySource:
     def __next__(self) -> Batch:
         indices, width = self._next()
         # A host whose batch is all padding reads one row, for the keys and types.
-        read = self._data.rows(indices if len(indices) else np.zeros(1, np.int64))
-        batch = {key: self._column(key, x, len(indices), width) for key, x in read.items()}
+        columns = self._data.rows(indices if len(indices) else np.zeros(1, np.int64))
+        batch = {key: self._column(key, x, len(indices), width) for key, x in columns.items()}
         self._step += 1
         if self._counts is not None:
             self._sums.update(self._counts.count(batch))
@@ -260,22 +260,22 @@ class ArraySource:
         if len(self._widths) == 1:
             return order, np.full(count, self._widths[0])
         bucket = np.searchsorted(self._widths, self._lengths[order])
-        rest, whole, widths = order[:0], [order[:0].reshape(0, self._global)], []
+        tail, parts, widths = order[:0], [order[:0].reshape(0, self._global)], []
         for number, width in enumerate(self._widths.tolist()):
-            rows = np.concatenate([rest, order[bucket == number]])
+            rows = np.concatenate([tail, order[bucket == number]])
             full = len(rows) // self._global
-            whole.append(rows[: full * self._global].reshape(full, self._global))  # [batches, rows]
-            rest = rows[full * self._global :]
+            parts.append(rows[: full * self._global].reshape(full, self._global))  # [batches, rows]
+            tail = rows[full * self._global :]
             widths += [width] * full
-        batches = np.concatenate(whole)
+        batches = np.concatenate(parts)
         turns = np.arange(len(batches))
         if self._shuffle:
             turns = np.random.default_rng([self._width_seed, epoch, _BATCHES]).permutation(turns)
         widths = [widths[turn] for turn in turns]
         # The incomplete batch stays last, because batch n begins at row n times the batch size.
-        if len(rest):
-            widths.append(self._widths[np.searchsorted(self._widths, self._lengths[rest].max())])
-        return np.concatenate([batches[turns].ravel(), rest]), np.array(widths, np.int64)
+        if len(tail):
+            widths.append(self._widths[np.searchsorted(self._widths, self._lengths[tail].max())])
+        return np.concatenate([batches[turns].ravel(), tail]), np.array(widths, np.int64)
 
     def _order(self, epoch: int) -> np.ndarray:
         if not self._shuffle:

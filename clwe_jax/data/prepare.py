@@ -112,24 +112,24 @@ def _prepare(config, out, work, rows, heldout_rows, job=None) -> dict[str, Any]:
     from clwe_jax.data.graph import offline, pipeline  # the only use of TensorFlow
 
     run_text = offline.run_text(job, config, work) if job else text_of_run.build(config, work)
-    built = pipeline.of_run(config, run_text, _BATCH)
+    run_pipeline = pipeline.of_run(config, run_text, _BATCH)
     run_text.tokenizer.save(os.path.join(out, "vocab"))
     os.makedirs(os.path.join(out, "heldout"), exist_ok=True)
     heldout = {}
-    for language, batches in built.heldout(max(1, heldout_rows // _BATCH)).items():
-        kept = _concatenate([prepared.drop_empty_rows(batch) for batch in batches])
-        prepared.write_rows(os.path.join(out, "heldout", f"{language}.npz"), kept)
-        heldout[language] = _size(kept)
+    for language, batches in run_pipeline.heldout(max(1, heldout_rows // _BATCH)).items():
+        heldout_batch = _concatenate([prepared.drop_empty_rows(batch) for batch in batches])
+        prepared.write_rows(os.path.join(out, "heldout", f"{language}.npz"), heldout_batch)
+        heldout[language] = _size(heldout_batch)
     if job:
         shards, form, stats = offline.write_rows(job, work, run_text)
     else:
-        source = built.source(repeat=bool(rows))
+        source = run_pipeline.source(repeat=bool(rows))
         shards, form = _write_shards(source, out, rows)
         stats = source.stats()
     if not shards:
         raise ValueError("The text yields no row: is every file of config.data.source empty?")
-    read = built.stamps["files"] | built.stamps["dictionaries"]
-    content = hashlib.sha256(json.dumps([to_dict(config), shards, read]).encode()).hexdigest()
+    stamps = run_pipeline.stamps["files"] | run_pipeline.stamps["dictionaries"]
+    content = hashlib.sha256(json.dumps([to_dict(config), shards, stamps]).encode()).hexdigest()
     meta = {
         "version": prepared.VERSION,
         "languages": list(run_text.languages),
@@ -146,13 +146,13 @@ def _prepare(config, out, work, rows, heldout_rows, job=None) -> dict[str, Any]:
     }
     extras = {
         "description": run_text.description,
-        "examples": built.examples(_EXAMPLES),
+        "examples": run_pipeline.examples(_EXAMPLES),
         "frequent": run_text.frequent,
         "counts": run_text.frequencies.to_json() if run_text.frequencies else None,
         "sample": run_text.sample,
     }
     atomic.write_json(os.path.join(out, prepared.EXTRAS), extras, indent=None)
-    if labels := built.labels():
+    if labels := run_pipeline.labels():
         with atomic.writing(os.path.join(out, prepared.LABELS)) as file:
             np.savez_compressed(file, **labels._asdict())
     # Last: a folder with this file is complete.

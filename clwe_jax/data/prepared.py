@@ -61,9 +61,9 @@ def write_rows(
             packed[f"{key}.bits"] = np.packbits(value.reshape(len(value), -1) > 0, axis=1)
         elif value.dtype.kind in "iu":
             plain = [x for x in packed if x in rows and rows[x].shape == value.shape]
-            same = [x for x in plain if np.mean(rows[x] == value) > _ALIKE]
-            if same:
-                packed[f"{key}.xor.{same[0]}"] = _smallest(value ^ rows[same[0]])
+            alike_keys = [x for x in plain if np.mean(rows[x] == value) > _ALIKE]
+            if alike_keys:
+                packed[f"{key}.xor.{alike_keys[0]}"] = _smallest(value ^ rows[alike_keys[0]])
             else:
                 packed[key] = _smallest(value)
         else:
@@ -80,8 +80,8 @@ def _smallest(values: np.ndarray) -> np.ndarray:
 
 def drop_empty_rows(batch: Batch) -> Batch:
     """The batch without its empty rows, which fill up the last batch of a pass."""
-    kept = batch["segment_ids"].any(axis=1)
-    return {key: value[kept] for key, value in batch.items()}
+    has_pieces = batch["segment_ids"].any(axis=1)
+    return {key: value[has_pieces] for key, value in batch.items()}
 
 
 def read_rows(path: str) -> dict[str, np.ndarray]:
@@ -104,17 +104,17 @@ def read_rows(path: str) -> dict[str, np.ndarray]:
 def unpack(packed: Mapping[str, np.ndarray], form: Form, chosen: np.ndarray) -> Batch:
     """The chosen rows of a file as a batch, in the types of `form`."""
     batch: Batch = {}
-    for name, stored in packed.items():
-        key, how, other = (*name.split("."), "", "")[:3]
+    for name, array in packed.items():
+        key, packing, base = (*name.split("."), "", "")[:3]
         dtype, shape = form[key]
-        values = stored[chosen]
-        if how == "bits":
+        values = array[chosen]
+        if packing == "bits":
             values = np.unpackbits(values, axis=1, count=math.prod(shape))
             values = values.reshape(len(values), *shape)
         batch[key] = values.astype(dtype)
-        if how == "xor":
-            # `other` is there: `write_rows` refers only to keys that it has stored plainly before.
-            batch[key] ^= batch[other]
+        if packing == "xor":
+            # `base` is there: `write_rows` refers only to keys that it has stored plainly before.
+            batch[key] ^= batch[base]
     return {key: batch[key] for key in form}
 
 
@@ -189,26 +189,26 @@ class Prepared:
         Raises:
           ValueError: they were prepared for another one; the message names all differences.
         """
-        wanted = {
+        expected = {
             "data.languages": list(options.languages(config)),
             "data.sequence_length": config.data.sequence_length,
             "data.max_predictions": options.max_predictions(config.data),
             "task": to_dict(config.task),
         }
-        have = {key: self.meta[key.removeprefix("data.")] for key in wanted}
+        values = {key: self.meta[key.removeprefix("data.")] for key in expected}
         # Options that are newer than the batches have their defaults.
-        prepared = {"task": dict(have["task"])}
+        prepared = {"task": dict(values["task"])}
         folder.update_names(prepared)
-        have["task"] = to_dict(options.parse(prepared).task)
-        wrong = [
-            f"  config.{key}: {have[key]!r} prepared, {wanted[key]!r} wanted"
-            for key in wanted
-            if have[key] != wanted[key]
+        values["task"] = to_dict(options.parse(prepared).task)
+        differences = [
+            f"  config.{key}: {values[key]!r} prepared, {expected[key]!r} wanted"
+            for key in expected
+            if values[key] != expected[key]
         ]
-        if wrong:
+        if differences:
             raise ValueError(
                 f"The batches in {self._directory} were prepared for another config:\n"
-                + "\n".join(wrong)
+                + "\n".join(differences)
                 + f"\nGive the options they were made with, or prepare others: {COMMAND}"
             )
 
@@ -238,10 +238,10 @@ class Prepared:
         result = {}
         for language, rows in self.meta["heldout"].items():
             packed = read_rows(os.path.join(self._directory, "heldout", f"{language}.npz"))
-            chosen = np.arange(min(rows, batch_size * process_count * max_batches))
+            row_numbers = np.arange(min(rows, batch_size * process_count * max_batches))
             result[language] = list(
                 ArraySource(
-                    unpack(packed, self.meta["batch"], chosen),
+                    unpack(packed, self.meta["batch"], row_numbers),
                     batch_size,
                     shuffle=False,
                     epochs=1,
@@ -271,8 +271,8 @@ class _RowFiles:
         parts = []
         for run in np.split(np.arange(len(indices)), np.flatnonzero(np.diff(file)) + 1):
             number = int(file[run[0]])
-            chosen = indices[run] - (self._ends[number] - self.sizes[number])
-            parts.append(unpack(self._load(number).result(), self._form, chosen))
+            row_numbers = indices[run] - (self._ends[number] - self.sizes[number])
+            parts.append(unpack(self._load(number).result(), self._form, row_numbers))
         if len(parts) == 1:
             return parts[0]
         return {key: np.concatenate([part[key] for part in parts]) for key in self._form}

@@ -40,14 +40,14 @@ def targets_of(task: Translation, languages: Sequence[str]) -> tuple[str, ...]:
     Raises:
       ValueError: a target that is no language of the run.
     """
-    wanted = tuple(name.strip() for name in task.targets.split(",") if name.strip())
-    for name in wanted:
+    targets = tuple(name.strip() for name in task.targets.split(",") if name.strip())
+    for name in targets:
         if name not in languages:
             raise ValueError(
                 f"config.task.targets={task.targets}: {name!r} is none of config.data.languages="
                 f"{','.join(languages)}"
             )
-    return wanted or tuple(languages)
+    return targets or tuple(languages)
 
 
 def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> TranslationPieces:
@@ -69,8 +69,8 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
     skipped: dict[str, int] = {}
     reader = parallel.Reader()
     for files in parallel.find(place, languages, "task.parallel"):
-        wanted = [x for x in (files.target, files.source) if x in targets]
-        if not wanted:
+        pair_targets = [x for x in (files.target, files.source) if x in targets]
+        if not pair_targets:
             continue
         pairs = reader.read(files)
         skipped |= pairs.skipped
@@ -82,16 +82,16 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
         # A side without words is its end alone.
         is_short = [all(1 < len(side) <= length for side in pair) for pair in zip(*sides.values())]
         if not all(is_short):
-            what = f"pairs of {files.source}-{files.target} without words or longer than {length} pieces"
-            skipped[what] = skipped.get(what, 0) + len(is_short) - sum(is_short)
-        for target in wanted:
+            kind = f"pairs of {files.source}-{files.target} without words or longer than {length} pieces"
+            skipped[kind] = skipped.get(kind, 0) + len(is_short) - sum(is_short)
+        for target in pair_targets:
             source = files.target if target == files.source else files.source
-            kept = [x for x, fit in enumerate(is_short) if fit]
-            inputs += [sides[source][x] for x in kept]
-            outputs += [sides[target][x] for x in kept]
-            sources += [tokenizer.language_id(source)] * len(kept)
-            numbers += [tokenizer.language_id(target)] * len(kept)
-            groups += [f"pairs/{source}-{target}"] * len(kept)
+            pair_rows = [x for x, fit in enumerate(is_short) if fit]
+            inputs += [sides[source][x] for x in pair_rows]
+            outputs += [sides[target][x] for x in pair_rows]
+            sources += [tokenizer.language_id(source)] * len(pair_rows)
+            numbers += [tokenizer.language_id(target)] * len(pair_rows)
+            groups += [f"pairs/{source}-{target}"] * len(pair_rows)
     if not inputs:
         raise ValueError(
             f"{place}: no pair leads to config.task.targets={','.join(targets)} and fits rows of "
@@ -123,20 +123,20 @@ def sentences(
     for language in corpus.languages:
         lines = itertools.islice(corpus.lines(language), task.max_sentences or None)
         encoded = [tokenizer.encode(line, language) for line in lines]
-        kept = [(ids, index) for ids, index in encoded if 0 < len(ids) < length]
-        if len(kept) < len(encoded):
-            what = f"sentences ({language}) without words or longer than {length} pieces"
-            skipped[what] = len(encoded) - len(kept)
-        if not kept:
+        short_lines = [(ids, index) for ids, index in encoded if 0 < len(ids) < length]
+        if len(short_lines) < len(encoded):
+            kind = f"sentences ({language}) without words or longer than {length} pieces"
+            skipped[kind] = len(encoded) - len(short_lines)
+        if not short_lines:
             raise ValueError(
                 f"config.data.source: no sentence in {language!r} fits rows of {length} pieces "
                 "(config.data.sequence_length)"
             )
-        inputs += [np.array([*ids, end], np.int32) for ids, _ in kept]
+        inputs += [np.array([*ids, end], np.int32) for ids, _ in short_lines]
         # The end is a word of its own.
-        words += [np.array([*index, index[-1] + 1], np.int32) for _, index in kept]
-        numbers += [tokenizer.language_id(language)] * len(kept)
-        groups += [f"sentences/{language}"] * len(kept)
+        words += [np.array([*index, index[-1] + 1], np.int32) for _, index in short_lines]
+        numbers += [tokenizer.language_id(language)] * len(short_lines)
+        groups += [f"sentences/{language}"] * len(short_lines)
     columns = {"inputs": inputs, "words": words, "language_ids": np.array(numbers, np.int32)}
     return _pieces(columns, groups, skipped)
 
@@ -144,8 +144,8 @@ def sentences(
 def _pieces(
     columns: Mapping[str, Column], groups: Sequence[str], skipped: dict[str, int]
 ) -> TranslationPieces:
-    for what, count in skipped.items():
-        logging.warning("%d %s are left out", count, what)
+    for kind, count in skipped.items():
+        logging.warning("%d %s are left out", count, kind)
     return TranslationPieces(
         Arrays(columns), np.array(groups), collections.Counter(groups), skipped
     )
@@ -164,15 +164,15 @@ def epoch(pieces: TranslationPieces, temperature: float) -> np.ndarray:
       ValueError: a temperature that is not positive.
     """
     lengths = pieces.columns.lengths
-    chosen = []
+    group_rows = []
     places = {group: np.flatnonzero(pieces.groups == group) for group in pieces.counts}
     sizes = {group: float(lengths[rows].sum()) for group, rows in places.items()}
     shares = corpora.temperature_shares(sizes, temperature)
     times = {group: shares[group] / sizes[group] for group in places}
     for group, rows in places.items():
         total = round(len(rows) * times[group] / min(times.values()))
-        chosen.append(rows[np.arange(total) * len(rows) // total])
-    return np.concatenate(chosen)
+        group_rows.append(rows[np.arange(total) * len(rows) // total])
+    return np.concatenate(group_rows)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -41,8 +41,8 @@ def alike(
         for beginning in beginnings(word):
             near.update(by_beginning.get(beginning, ()))
         for row in sorted(near):
-            same = len(os.path.commonprefix((word, words[row])))
-            share = same / max(len(word), len(words[row]))
+            shared_letters = len(os.path.commonprefix((word, words[row])))
+            share = shared_letters / max(len(word), len(words[row]))
             places.append(place)
             columns.append(row)
             weights.append(share**_SHARPNESS * (counts.get(words[row], 0) + 1) ** POWER)

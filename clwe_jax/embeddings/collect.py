@@ -106,7 +106,7 @@ class Collector:
         """
         # Of all rows only those that one product leaves in doubt are looked at one by one.
         doubtful = set(np.flatnonzero(~_plain(vectors)).tolist())
-        seen = self._words
+        known_words = self._words
         rows = []
         for row, word in enumerate(words):
             if self.full:
@@ -121,7 +121,7 @@ class Collector:
                 word = key
             if row in doubtful and not self._usable(word, vectors[row], places[row]):
                 continue
-            if word in seen:
+            if word in known_words:
                 self.note("duplicates", places[row], word)
                 continue
             if not word:
@@ -129,9 +129,9 @@ class Collector:
                 continue
             if _SPACES.search(word):
                 self.note("words_with_spaces", places[row], word)
-            seen[word] = None
+            known_words[word] = None
             rows.append(row)
-        end = len(seen)
+        end = len(known_words)
         self._grow(end)
         keeps_all = len(rows) == len(vectors)
         self._vectors[end - len(rows) : end] = vectors if keeps_all else vectors[rows]
@@ -150,9 +150,9 @@ class Collector:
         """A word without ConceptNet's beginning; None: it is one of another language."""
         if not word.startswith(CONCEPT.decode()):
             return word
-        _, _, language, *rest = word.split("/", 3)
+        _, _, language, *tail = word.split("/", 3)
         # A line below stands for a space.
-        return "".join(rest).replace("_", " ") if _is_language(language, self._language) else None
+        return "".join(tail).replace("_", " ") if _is_language(language, self._language) else None
 
     def _usable(self, word: str, vector: np.ndarray, place: int) -> bool:
         if not np.isfinite(vector).all():
@@ -217,11 +217,11 @@ def keep_usable(path: str, vectors: Vectors, max_vocab: int | None) -> Vectors:
     Raises:
       ValueError: no word is usable.
     """
-    first = vectors.top(max_vocab)
-    clean = len(set(first.words)) == len(first) and not any(not x or " " in x for x in first.words)
-    if clean and len(first) and _plain(first.vectors).all():
-        _say_fewer(path, len(first), max_vocab)
-        return first
+    top = vectors.top(max_vocab)
+    clean = len(set(top.words)) == len(top) and not any(not x or " " in x for x in top.words)
+    if clean and len(top) and _plain(top.vectors).all():
+        _say_fewer(path, len(top), max_vocab)
+        return top
     collector = Collector(path, vectors.dim, max_vocab, len(vectors))
     counts = None if vectors.counts is None else vectors.counts.tolist()
     places = range(1, len(vectors) + 1)

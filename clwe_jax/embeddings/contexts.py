@@ -72,18 +72,18 @@ def _information(ranks: np.ndarray, sentence: np.ndarray, size: int) -> sparse.c
         second = ranks[distance:]
         together = (sentence[:-distance] == sentence[distance:]) & (first >= 0) & (second >= 0)
         for word, context in ((first, second), (second, first)):
-            chosen = together & (context < shape[1])
-            weight = np.full(np.count_nonzero(chosen), 1 / distance, np.float32)
-            total = total + sparse.csr_matrix((weight, (word[chosen], context[chosen])), shape)
+            mask = together & (context < shape[1])
+            weight = np.full(np.count_nonzero(mask), 1 / distance, np.float32)
+            total = total + sparse.csr_matrix((weight, (word[mask], context[mask])), shape)
     rows, columns = (np.asarray(total.sum(axis)).ravel() for axis in (1, 0))
     shares = columns**_SMOOTHING
     shares /= max(shares.sum(), 1e-12)
     pairs = total.tocoo()
     # The number of pairs cancels in P(w, c) / (P(w) P(c)) = n(w, c) / (n(w) P(c)).
     values = np.log(pairs.data / (rows[pairs.row] * shares[pairs.col]))
-    kept = values > 0
+    positive = values > 0
     return sparse.csr_matrix(
-        (values[kept].astype(np.float32), (pairs.row[kept], pairs.col[kept])), shape
+        (values[positive].astype(np.float32), (pairs.row[positive], pairs.col[positive])), shape
     )
 
 
@@ -97,5 +97,5 @@ def _directions(matrix: sparse.csr_matrix, dim: int, seed: int) -> np.ndarray:
         basis = np.linalg.qr(matrix.T @ (matrix @ basis))[0]
     _, sizes, turned = np.linalg.svd(matrix @ basis, full_matrices=False)
     # Directions without extent would be rounding errors over almost nothing.
-    kept = sizes[:dim] > 1e-5 * sizes[0]
-    return (basis @ turned[: len(kept)].T)[:, kept] / sizes[: len(kept)][kept]
+    is_wide = sizes[:dim] > 1e-5 * sizes[0]
+    return (basis @ turned[: len(is_wide)].T)[:, is_wide] / sizes[: len(is_wide)][is_wide]

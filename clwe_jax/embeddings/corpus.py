@@ -68,10 +68,10 @@ class Corpus:
 
     def counts(self, language: str) -> dict[str, int]:
         """word -> occurrences in the language's text, most frequent first."""
-        counted = np.bincount(self.ids[language], minlength=len(self.words))
-        used = np.flatnonzero(counted)
-        used = used[np.argsort(-counted[used], kind="stable")]
-        return {self.words[i]: n for i, n in zip(used.tolist(), counted[used].tolist())}
+        counts = np.bincount(self.ids[language], minlength=len(self.words))
+        ids = np.flatnonzero(counts)
+        ids = ids[np.argsort(-counts[ids], kind="stable")]
+        return {self.words[i]: n for i, n in zip(ids.tolist(), counts[ids].tolist())}
 
     def only(self, *languages: str) -> Corpus:
         """The corpus of the given languages."""
@@ -95,26 +95,26 @@ class Corpus:
           seed: seed of the draws.
         """
         sizes = {language: self.size(language) for language in self.languages}
-        wanted = dict.fromkeys(sizes, min(sizes.values()))
+        target_sizes = dict.fromkeys(sizes, min(sizes.values()))
         if temperature:
             shares = temperature_shares(sizes, temperature)
-            wanted = {x: round(share * sum(sizes.values())) for x, share in shares.items()}
+            target_sizes = {x: round(share * sum(sizes.values())) for x, share in shares.items()}
         ids = {}
         splits = {}
         for place, language in enumerate(self.languages):
-            copies, rest = divmod(wanted[language], sizes[language])
+            copies, remainder = divmod(target_sizes[language], sizes[language])
             lengths = np.diff(self.splits[language])
             if not copies:
-                rest = max(rest, lengths.min())
+                remainder = max(remainder, lengths.min())
             # Random whole sentences as long as they fit, then back in the order of the text.
             order = np.random.default_rng([seed, place]).permutation(len(lengths))
-            order = order[lengths[order] <= rest]
-            kept = np.sort(order[np.cumsum(lengths[order]) <= rest])
+            order = order[lengths[order] <= remainder]
+            kept_sentences = np.sort(order[np.cumsum(lengths[order]) <= remainder])
             mask = np.zeros(len(lengths), bool)
-            mask[kept] = True
+            mask[kept_sentences] = True
             part = self.ids[language][np.repeat(mask, lengths)]
             ids[language] = np.concatenate([self.ids[language]] * copies + [part])
-            ends = np.cumsum(np.concatenate([lengths] * copies + [lengths[kept]]))
+            ends = np.cumsum(np.concatenate([lengths] * copies + [lengths[kept_sentences]]))
             splits[language] = np.concatenate([[0], ends])
             share = len(ids[language]) / sizes[language]
             logging.info(
@@ -255,7 +255,7 @@ def _number_words(
     """Ids, splits, places and files of a language's text, of (file, its lines)."""
     # Most pieces between spaces repeat, so each is normalised and segmented once.
     ids_of_piece: dict[str, list[int]] = {}
-    odd: dict[str, list[str]] = {}  # pieces that are written otherwise than their words
+    odd_words: dict[str, list[str]] = {}  # pieces that are written otherwise than their words
     odd_counts: collections.Counter[str] = collections.Counter()
     ids = array.array("i")
     splits = array.array("q", [0])
@@ -274,10 +274,10 @@ def _number_words(
                     if len(piece) <= _CACHED and len(ids_of_piece) < _MAX_CACHED:
                         ids_of_piece[piece] = piece_ids
                         if is_odd:
-                            odd[piece] = words
+                            odd_words[piece] = words
                     elif is_odd:
                         tally.add(piece, words, language)
-                if piece in odd:
+                if piece in odd_words:
                     odd_counts[piece] += 1
                 ids.extend(piece_ids)
             while len(ids) - splits[-1] > _LONGEST:
@@ -289,6 +289,6 @@ def _number_words(
             place += 1
         place += APART
     for piece, count in odd_counts.items():
-        tally.add(piece, odd[piece], language, count)
+        tally.add(piece, odd_words[piece], language, count)
     arrays = [np.frombuffer(x, y) for x, y in ((ids, np.int32), (splits, "q"), (places, "q"))]
     return *arrays, files

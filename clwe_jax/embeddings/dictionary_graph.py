@@ -20,11 +20,11 @@ def translations(
       dictionary: merged dictionary.
       counts: language -> word of its text -> occurrences.
     """
-    counted = []
+    totals = []
     for language in dictionary.languages:
         language_counts = counts.get(language, {})
-        counted += [language_counts.get(word, 0) for word in dictionary.language_words(language)]
-    weights = (np.array(counted) + 1.0) ** POWER
+        totals += [language_counts.get(word, 0) for word in dictionary.language_words(language)]
+    weights = (np.array(totals) + 1.0) ** POWER
     source, target = dictionary.edges()
     shape = (len(dictionary),) * 2
     return sparse.csr_matrix((weights[target].astype(np.float32), (source, target)), shape)
@@ -40,8 +40,8 @@ def depths(graph: sparse.csr_matrix, hub: slice) -> np.ndarray:
     depth[hub] = 0
     ahead = graph.astype(bool)
     for step in range(1, len(depth)):
-        new = (depth < 0) & (ahead @ (depth == step - 1))
-        if not new.any():
+        is_new = (depth < 0) & (ahead @ (depth == step - 1))
+        if not is_new.any():
             break
-        depth[new] = step
+        depth[is_new] = step
     return depth

@@ -29,7 +29,7 @@ def vectors(word_rows: WordRows, paired: Mapping[str, Regression] = {}) -> LazyV
       asked for. The vectors of n-grams stand behind the others, with `spelling_dim`, and those of
       `paired` last. Words that nothing connects to the dictionary or to another language are left out.
     """
-    behind = width_of(paired)
+    paired_width = width_of(paired)
     graph = word_rows.graph
     words = word_rows.graph.options
 
@@ -40,8 +40,8 @@ def vectors(word_rows: WordRows, paired: Mapping[str, Regression] = {}) -> LazyV
         if words.spelling_dim:
             spelled = graph.ngrams.directions(names, words.spelling_dim, word_rows.seed)
             rows = np.concatenate([rows, spelled * np.float32(SPELLING_LENGTH)], 1)
-        if behind:
-            taught = np.zeros((len(names), behind), np.float32)
+        if paired_width:
+            taught = np.zeros((len(names), paired_width), np.float32)
             if language in paired:
                 taught = paired[language].sums(graph.ngrams, names)
             rows = np.concatenate([rows, taught], 1)

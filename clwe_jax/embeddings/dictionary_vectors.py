@@ -59,9 +59,9 @@ def vectors(
     result = {}
     for language in languages:
         span = spans.get(language, slice(0, 0))
-        kept = has_vector[span]
+        is_reached = has_vector[span]
         names = dictionary.language_words(language)
-        result[language] = [names[i] for i in np.flatnonzero(kept)], rows[span][kept]
+        result[language] = [names[i] for i in np.flatnonzero(is_reached)], rows[span][is_reached]
     return result
 
 
@@ -104,9 +104,9 @@ def _means(
     ends = dictionary.group_splits[dictionary.entry_splits[span.start : span.stop + 1]]
     source = np.repeat(np.arange(span.start, span.stop), np.diff(ends))
     target = dictionary.target_ids[ends[0] : ends[-1]]
-    chosen = ~has_vector[source] & has_vector[target]
-    words, starts = np.unique(source[chosen], return_index=True)
+    is_new_link = ~has_vector[source] & has_vector[target]
+    words, starts = np.unique(source[is_new_link], return_index=True)
     if not len(words):
         return words, np.zeros((0, rows.shape[1]), np.float32)
-    sums = np.add.reduceat(rows[target[chosen]], starts, axis=0)
+    sums = np.add.reduceat(rows[target[is_new_link]], starts, axis=0)
     return words, unit(sums)

@@ -69,16 +69,16 @@ class _Text:
 
 def _tag_words(corpus: Corpus, min_count: int) -> _Text:
     words = {}
-    first = {}
+    first_ids = {}
     ids = []
     spans = []
     counts = []
     shares = []
     size = running = 0
     for language in corpus.languages:
-        counted = np.bincount(corpus.ids[language], minlength=len(corpus.words))
-        order = np.argsort(-counted, kind="stable")
-        order = order[counted[order] >= min_count]
+        word_counts = np.bincount(corpus.ids[language], minlength=len(corpus.words))
+        order = np.argsort(-word_counts, kind="stable")
+        order = order[word_counts[order] >= min_count]
         if not len(order):
             raise ValueError(
                 f"No word of {language} occurs min_count={min_count} times in "
@@ -88,17 +88,17 @@ def _tag_words(corpus: Corpus, min_count: int) -> _Text:
         number = np.full(len(corpus.words), -1, np.int32)
         number[order] = np.arange(size, size + len(order))
         words[language] = [corpus.words[i] for i in order.tolist()]
-        first[language] = size
+        first_ids[language] = size
         ids.append(number[corpus.ids[language]])
         splits = corpus.splits[language] + running
         spans.append(np.stack([splits[:-1], splits[1:]], axis=1))
-        counts.append(counted[order])
-        shares.append(counted[order] / max(1, corpus.size(language)))
+        counts.append(word_counts[order])
+        shares.append(word_counts[order] / max(1, corpus.size(language)))
         size = size + len(order)
         running = running + corpus.size(language)
     return _Text(
         words,
-        first,
+        first_ids,
         np.concatenate(ids),
         np.concatenate(spans),
         np.concatenate(counts),
@@ -171,26 +171,26 @@ def train(
     )
     total = max(1, settings.epochs * len(text.ids))
     meter = Meter(total)
-    done = 0
+    words_done = 0
     for running, words, contexts, splits in _batches(text, settings, random):
         if len(words):
-            drawn = np.searchsorted(noise, random.random(_SHARED_NEGATIVES), "right")
+            noise_words = np.searchsorted(noise, random.random(_SHARED_NEGATIVES), "right")
             # `words` stands for the translations, which are chosen below by the contexts' means.
-            batch = Batch(words, contexts, splits, words, np.minimum(drawn, count - 1))
+            batch = Batch(words, contexts, splits, words, np.minimum(noise_words, count - 1))
             context = means(inputs.table, batch)
-            chosen = choose(inputs.table, words, context[0], translations)
+            best_translations = choose(inputs.table, words, context[0], translations)
             grads = gradients(
                 inputs.table,
                 outputs.table,
-                batch._replace(translations=chosen),
+                batch._replace(translations=best_translations),
                 settings.negatives,
                 _COMBINING,
                 context,
             )
-            rate = settings.learning_rate * (1 - done / total)
+            rate = settings.learning_rate * (1 - words_done / total)
             inputs.step(*grads.inputs, rate)
             outputs.step(*grads.outputs, rate)
-        done += running
+        words_done += running
         meter.advance(running)
     meter.finish()
     result = {}
@@ -207,23 +207,23 @@ def _links(text: _Text, dictionary: Dictionary) -> ReplacementTable:
     starts = [np.zeros(1, np.int64)]
     targets = []
     for language, words in text.words.items():
-        others = {other: table for other, table in numbers.items() if other != language}
-        translations = links(dictionary, language, numbers[language], others, size)
-        first = text.first[language]
-        starts.append(starts[-1][-1] + translations.starts[first + 1 : first + len(words) + 1])
+        other_numbers = {other: table for other, table in numbers.items() if other != language}
+        translations = links(dictionary, language, numbers[language], other_numbers, size)
+        begin = text.first[language]
+        starts.append(starts[-1][-1] + translations.starts[begin + 1 : begin + len(words) + 1])
         targets.append(translations.targets)
-        covered = np.flatnonzero(np.diff(translations.starts))
+        translated_ids = np.flatnonzero(np.diff(translations.starts))
         logging.info(
             "%s: %.1f%% of the running words have a translation",
             language,
-            100 * text.shares[covered].sum(),
+            100 * text.shares[translated_ids].sum(),
         )
-    joined = np.concatenate(targets)
-    if not len(joined):
-        listed = {language: dict.fromkeys(words, 1) for language, words in text.words.items()}
-        raise ValueError(no_coverage_message(dictionary, listed))
+    all_targets = np.concatenate(targets)
+    if not len(all_targets):
+        text_words = {language: dict.fromkeys(words, 1) for language, words in text.words.items()}
+        raise ValueError(no_coverage_message(dictionary, text_words))
     # No `ends`: translations are chosen, and none is drawn at random.
-    return ReplacementTable(np.concatenate(starts), joined, np.zeros(0))
+    return ReplacementTable(np.concatenate(starts), all_targets, np.zeros(0))
 
 
 def _batches(
@@ -232,7 +232,7 @@ def _batches(
     """Yields (running words consumed, words, contexts, splits) for all epochs."""
     ratio = settings.subsample / np.maximum(text.shares, _TINY)
     # word2vec's rule, sqrt(t / f) + t / f; the last entry is of index -1, words without a vector.
-    kept = np.append(np.minimum(1.0, np.sqrt(ratio) + ratio), 0.0)
+    keep_probability = np.append(np.minimum(1.0, np.sqrt(ratio) + ratio), 0.0)
     for _ in range(settings.epochs):
         spans = text.spans[random.permutation(len(text.spans))]
         ends = np.cumsum(spans[:, 1] - spans[:, 0])
@@ -246,9 +246,9 @@ def _batches(
             ids = text.ids[places]
             sentence = np.repeat(np.arange(len(part)), lengths)
             # The words go before the windows are cut, which then reach farther, as in word2vec.
-            chosen = random.random(len(ids)) < kept[ids]
-            ids = ids[chosen]
-            sentence = sentence[chosen]
+            is_kept = random.random(len(ids)) < keep_probability[ids]
+            ids = ids[is_kept]
+            sentence = sentence[is_kept]
             steps = max(1, -(-len(ids) // settings.batch))
             # The rate falls by all running words, also those that subsampling leaves out.
             share = np.diff(np.linspace(0, len(places), steps + 1).astype(np.int64))

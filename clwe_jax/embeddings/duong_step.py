@@ -90,7 +90,7 @@ def gradients(
       combining: weight delta.
       context: `means(inputs, batch)`.
     """
-    hidden, averages, near = context
+    hidden, averages, context_words = context
     count = len(batch.words)
     translated = np.flatnonzero(batch.translations >= 0)
     # The contexts predict the words and their translations.
@@ -105,7 +105,7 @@ def gradients(
     weights = np.full(negative.shape, negatives / len(batch.noise), inputs.dtype)
     weights[batch.words[:, None] == batch.noise] = 0
     weights[batch.translations[:, None] == batch.noise] = 0
-    apart = row_outputs - inputs[rows]
+    gaps = row_outputs - inputs[rows]
     # How often the distance of each row counts: once as a truth, and in the mean over the noise.
     times = np.bincount(row, minlength=len(rows)).astype(inputs.dtype)
     # A word may be drawn as noise twice: `add.at` adds both, += would add one.
@@ -113,7 +113,7 @@ def gradients(
     loss = (
         np.logaddexp(0, -positive).sum()
         + (weights * np.logaddexp(0, negative)).sum()
-        + combining * (times * (apart**2).sum(1)).sum()
+        + combining * (times * (gaps**2).sum(1)).sum()
     )
     # d/dx -log s(x) = s(x) - 1 and d/dx -log s(-x) = s(x)
     wrong = _logistic(positive) - 1
@@ -123,14 +123,14 @@ def gradients(
     for_hidden = to_truth.T @ row_outputs + weights @ row_outputs[noise]
     for_outputs = to_truth @ hidden
     np.add.at(for_outputs, noise, weights.T @ hidden)
-    pull = 2 * combining * times[:, None] * apart
+    pull = 2 * combining * times[:, None] * gaps
     for_outputs += pull
 
-    named, where = np.unique(np.concatenate([near, rows]), return_inverse=True)
-    for_inputs = np.zeros((len(named), inputs.shape[1]), inputs.dtype)
-    for_inputs[where[: len(near)]] = averages.T @ for_hidden
-    for_inputs[where[len(near) :]] -= pull
-    return Gradients(float(loss), (named, for_inputs), (rows, for_outputs))
+    input_rows, input_places = np.unique(np.concatenate([context_words, rows]), return_inverse=True)
+    for_inputs = np.zeros((len(input_rows), inputs.shape[1]), inputs.dtype)
+    for_inputs[input_places[: len(context_words)]] = averages.T @ for_hidden
+    for_inputs[input_places[len(context_words) :]] -= pull
+    return Gradients(float(loss), (input_rows, for_inputs), (rows, for_outputs))
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:
@@ -157,23 +157,23 @@ def choose(
     translations = np.full(len(words), -1, np.int64)
     single = sizes == 1
     translations[single] = dictionary.targets[first[single]]
-    several = np.flatnonzero(sizes > 1)
-    if len(several):
-        sizes = sizes[several]
+    ambiguous = np.flatnonzero(sizes > 1)
+    if len(ambiguous):
+        sizes = sizes[ambiguous]
         starts = np.cumsum(sizes) - sizes
         offsets = np.arange(sizes.sum()) - np.repeat(starts, sizes)
-        candidates = dictionary.targets[np.repeat(first[several], sizes) + offsets]
-        wanted = inputs[words[several]] + hidden[several]
+        candidates = dictionary.targets[np.repeat(first[ambiguous], sizes) + offsets]
+        queries = inputs[words[ambiguous]] + hidden[ambiguous]
         vectors = inputs[candidates]
-        # Eq. 2, without the length of what is wanted, which all candidates of a word share.
-        scores = np.einsum("nd,nd->n", vectors, np.repeat(wanted, sizes, axis=0))
+        # Eq. 2, without the length of the query, which all candidates of a word share.
+        scores = np.einsum("nd,nd->n", vectors, np.repeat(queries, sizes, axis=0))
         scores /= np.sqrt(np.einsum("nd,nd->n", vectors, vectors)) + _TINY
         best = np.repeat(np.maximum.reduceat(scores, starts), sizes)
         winners = np.flatnonzero(scores == best)
-        owner = np.repeat(np.arange(len(several)), sizes)[winners]
+        owner = np.repeat(np.arange(len(ambiguous)), sizes)[winners]
         # The first of the winners, so that a tie goes to the first translation.
         owner, place = np.unique(owner, return_index=True)
-        translations[several[owner]] = candidates[winners[place]]
+        translations[ambiguous[owner]] = candidates[winners[place]]
     return translations
 
 

@@ -65,8 +65,8 @@ def refuse_others(head: bytes, path: str) -> None:
 def _describe_pickle(head: bytes, path: str) -> str:
     if b"gensim" not in head:
         return "a pickle of Python, which could run any program and is not read: " + _AS_TEXT
-    named = _GENSIM.search(head)
-    name = named[0].decode() if named else "KeyedVectors"
+    match = _GENSIM.search(head)
+    name = match[0].decode() if match else "KeyedVectors"
     name = f"fasttext.{name}" if name == "FastTextKeyedVectors" else name
     load = f"gensim.models.{name}.load('{path}')"
     vectors = load if name.endswith("KeyedVectors") else f"{load}.wv"

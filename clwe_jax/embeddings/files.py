@@ -256,7 +256,7 @@ def _read_binary(file: BinaryIO, path: str, max_vocab: int | None, size: int | N
     # The first line of a damaged file may announce more words than memory can hold.
     capacity = None if size is None else min(announced, size // width)
     collector = Collector(path, dim, max_vocab, capacity)
-    rest = b""
+    buffer = b""
     start = 0
     number = 0
     ended = False
@@ -264,7 +264,7 @@ def _read_binary(file: BinaryIO, path: str, max_vocab: int | None, size: int | N
         # Wide vectors need larger blocks, so that each block has whole rows.
         block = file.read(max(_BLOCK, 8 * width))
         ended = not block
-        data = rest[start:] + block
+        data = buffer[start:] + block
         start = 0
         words = []
         places = []
@@ -276,7 +276,7 @@ def _read_binary(file: BinaryIO, path: str, max_vocab: int | None, size: int | N
             words.append(data[start:space].lstrip(b"\n"))
             places.append(space + 1)
             start = space + 1 + width
-        rest = data
+        buffer = data
         if words:
             rows = [np.frombuffer(data, "<f4", dim, place) for place in places]
             numbers = range(number + 1, number + 1 + len(words))

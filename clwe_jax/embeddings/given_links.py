@@ -38,8 +38,8 @@ def link_words(
     hub = rows.of(graph.hub)
     for (a, b), linked in pairs.items():
         sides = [[sentences[x][row] for row in linked[:, n].tolist()] for n, x in enumerate((a, b))]
-        kept = [n for n, words in enumerate(zip(*sides)) if all(map(len, words))]
-        sides = [[side[n] for n in kept] for side in sides]
+        pair_numbers = [n for n, words in enumerate(zip(*sides)) if all(map(len, words))]
+        sides = [[side[n] for n in pair_numbers] for side in sides]
         vectors = [hub if x == graph.hub else rows.of(x) for x in (a, b)]
         links[a, b] = linking.link_words(graph, (a, b), sides, vectors, options.position_weight)
     logging.info(
@@ -55,9 +55,9 @@ def _asked_pairs(
 ) -> dict[tuple[str, str], np.ndarray]:
     """The pairs of languages that are linked, and some of their pairs of sentences."""
     beside_hub = set().union(*(pair for pair in pairs if hub in pair))
-    asked = {}
+    linked_pairs = {}
     for (a, b), rows in pairs.items():
         if hub in (a, b) or not {a, b} <= beside_hub:
             rows = rows[:: max(1, -(-len(rows) // _MAX_PAIRS))]
-            asked[(b, a) if a == hub else (a, b)] = rows[:, ::-1] if a == hub else rows
-    return asked
+            linked_pairs[(b, a) if a == hub else (a, b)] = rows[:, ::-1] if a == hub else rows
+    return linked_pairs

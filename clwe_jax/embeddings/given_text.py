@@ -70,8 +70,8 @@ class GivenText:
                 splits[language] = own_splits
                 places[language] = own_places
                 continue
-            seen = set(_as_bytes(text.ids[language], text.splits[language]))
-            new = np.array([x not in seen for x in _as_bytes(own_ids, own_splits)], np.bool_)
+            text_keys = set(_as_bytes(text.ids[language], text.splits[language]))
+            new = np.array([x not in text_keys for x in _as_bytes(own_ids, own_splits)], np.bool_)
             lengths = np.diff(own_splits)
             ends = text.splits[language][-1] + np.cumsum(lengths[new])
             behind = text.places[language][-1] + APART

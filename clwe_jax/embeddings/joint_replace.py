@@ -58,10 +58,10 @@ def links(
         if word not in source:
             continue
         groups = []
-        for target, others in dictionary.synonyms(word, language).items():
+        for target, synonyms in dictionary.synonyms(word, language).items():
             target_ids = targets.get(target)
             if target_ids is not None:
-                groups.append([target_ids[other] for other in others if other in target_ids])
+                groups.append([target_ids[other] for other in synonyms if other in target_ids])
         groups = [group for group in groups if group]
         for group in groups:
             rows += [source[word]] * len(group)
@@ -103,25 +103,25 @@ def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int
             if " " not in word:
                 numbers.setdefault(word, len(numbers))
     ids = {}
-    covered = 0
+    translated_count = 0
     for place, language in enumerate(corpus.languages):
-        others = {other: numbers for other in corpus.languages if other != language}
-        translations = links(dictionary, language, numbers, others, len(numbers))
+        other_numbers = {other: numbers for other in corpus.languages if other != language}
+        translations = links(dictionary, language, numbers, other_numbers, len(numbers))
         running = corpus.ids[language]
         random = np.random.default_rng([seed, place])
         has_entry = np.diff(translations.starts)[running] > 0
-        chosen = np.flatnonzero(has_entry & (random.random(len(running)) < rate))
+        replaced_places = np.flatnonzero(has_entry & (random.random(len(running)) < rate))
         replaced = running.copy()
-        replaced[chosen] = translations.draw(running[chosen], random)
+        replaced[replaced_places] = translations.draw(running[replaced_places], random)
         ids[language] = replaced
-        covered += int(has_entry.sum())
+        translated_count += int(has_entry.sum())
         logging.info(
             "%s: %.1f%% of the running words have a translation, %.1f%% are replaced",
             language,
             100 * has_entry.mean(),
-            100 * len(chosen) / max(1, len(running)),
+            100 * len(replaced_places) / max(1, len(running)),
         )
-    if not covered:
+    if not translated_count:
         raise ValueError(
             no_coverage_message(dictionary, {x: corpus.counts(x) for x in corpus.languages})
         )
@@ -134,16 +134,16 @@ def no_coverage_message(dictionary: Dictionary, words: Mapping[str, Mapping[str,
     Args:
       words: language -> words of the text, most frequent first.
     """
-    seen = []
+    examples = []
     for language, counts in words.items():
         in_text = [word for word, _ in zip(filter(str.isalpha, counts), range(3))]
-        listed = [word for word, _ in zip(dictionary.language_words(language), range(3))]
-        seen.append(
+        entries = [word for word, _ in zip(dictionary.language_words(language), range(3))]
+        examples.append(
             f"{language} has {', '.join(map(repr, in_text)) or 'no words'} in the text and "
-            f"{', '.join(map(repr, listed)) or 'none'} in the dictionary"
+            f"{', '.join(map(repr, entries)) or 'none'} in the dictionary"
         )
     return (
-        "The dictionary translates 0% of the running words: " + "; ".join(seen) + ". Are both "
+        "The dictionary translates 0% of the running words: " + "; ".join(examples) + ". Are both "
         "normalised alike (config.data.lower_case), and do the dictionaries "
         "(config.data.dictionaries) have the text's languages (config.data.languages)?"
     )

@@ -86,8 +86,8 @@ def _cosines(x: np.ndarray, y: np.ndarray) -> Similarity:
     def compare(source: np.ndarray, target: np.ndarray) -> np.ndarray:
         sides = []  # each word's unit vector once, and the place of each pair's word among them
         for vectors, rows in ((x, source), (y, target)):
-            used, places = np.unique(rows, return_inverse=True)
-            sides.append((unit(vectors[used].astype(np.float32)), places))
+            unique_rows, places = np.unique(rows, return_inverse=True)
+            sides.append((unit(vectors[unique_rows].astype(np.float32)), places))
         values = np.empty(len(source), np.float32)
         for start in range(0, len(source), _CHUNK):
             part = slice(start, start + _CHUNK)

@@ -163,18 +163,18 @@ def _pairs_to_mine(
     languages: Sequence[str], hub: str, options: MiningOptions
 ) -> list[_LanguagePair]:
     """The pairs of languages that are mined; those with the hub name it second."""
-    every = list(itertools.combinations(languages, 2))
+    all_pairs = list(itertools.combinations(languages, 2))
     if hub not in languages or len(languages) <= options.all_pairs:
-        return every
+        return all_pairs
     logging.info(
         "Mining %s languages, each with %s; %s other pairs are left out. To mine them too: "
         "--config.static.mining.all_pairs=%s",
         len(languages),
         hub,
-        f"{len(every) - len(languages) + 1:,}",
+        f"{len(all_pairs) - len(languages) + 1:,}",
         len(languages),
     )
-    return [pair for pair in every if hub in pair]
+    return [pair for pair in all_pairs if hub in pair]
 
 
 def _sentences_of(
@@ -328,21 +328,21 @@ def _judge_by_support(
         if enough:
             break
     # Too little support may all be by chance, and then counts for no pair.
-    kept = supported & enough
+    is_taken = supported & enough
     # Unsupported pairs of a high margin are mostly wrong where the texts share documents.
     if options.unsupported_margin:
-        kept |= candidates.scores >= options.unsupported_margin
-    taken = candidates.take(kept)
-    if options.grow_lines and len(taken.source):
-        taken = mining.grow(taken, source, target, options.grow_lines, _GROWN_COSINE)
+        is_taken |= candidates.scores >= options.unsupported_margin
+    taken_pairs = candidates.take(is_taken)
+    if options.grow_lines and len(taken_pairs.source):
+        taken_pairs = mining.grow(taken_pairs, source, target, options.grow_lines, _GROWN_COSINE)
     figures = {
         "mutual": len(supported),
         "supported": int(supported.sum()),
         "by_chance": round(chance),
         "lines": lines,
-        "taken": len(taken.source),
+        "taken": len(taken_pairs.source),
     }
-    return _Judged(taken, candidates.take(~kept), figures)
+    return _Judged(taken_pairs, candidates.take(~is_taken), figures)
 
 
 def _count_by_chance(source: np.ndarray, target: np.ndarray, lines: int) -> float:

@@ -52,10 +52,10 @@ class Ngrams:
     def of(cls, words: Iterable[str]) -> Ngrams:
         """The weights among some words of all languages."""
         word_buckets = [np.unique(buckets(word)) for word in words]
-        seen = np.bincount(
+        word_counts = np.bincount(
             np.concatenate([*word_buckets, np.zeros(0, np.int64)]), minlength=_BUCKETS
         )
-        return cls(np.log((len(word_buckets) + 1) / (seen + 0.5)).astype(np.float32))
+        return cls(np.log((len(word_buckets) + 1) / (word_counts + 0.5)).astype(np.float32))
 
     def features(self, words: Sequence[str]) -> sparse.csr_matrix:
         """The weighted n-grams of words, float32 [words, buckets], rows of unit length."""
@@ -118,11 +118,11 @@ class Regression:
         rows: their vectors, float32 [words, D].
         prior: a regression whose answer is added; its scale is that of least squares, and the rest is fitted.
         """
-        chosen = np.flatnonzero(_has_letters(words) & (np.abs(rows).max(1, initial=0) > 0))[
+        word_rows = np.flatnonzero(_has_letters(words) & (np.abs(rows).max(1, initial=0) > 0))[
             :_MAX_WORDS
         ]
-        words = [words[row] for row in chosen.tolist()]
-        rows = rows[chosen]
+        words = [words[row] for row in word_rows.tolist()]
+        rows = rows[word_rows]
         scale = 0.0
         if prior is not None:
             answers = prior._answers(ngrams, words)
@@ -163,14 +163,14 @@ class Regression:
         """The weighted sums of factors, of any length: float32 [words, D]."""
         rows = np.zeros((len(words), self.factors.shape[1]), np.float32)
         if len(self.words) and len(words):
-            back = ngrams.features(self.words).T.tocsr()
+            word_features = ngrams.features(self.words).T.tocsr()
             factors = self.factors.astype(np.float32)
             if (
                 len(words) <= _FEW
             ):  # the vector of each n-gram takes longer than that of a few words
-                rows[:] = np.asarray(ngrams.features(words) @ back @ factors)
+                rows[:] = np.asarray(ngrams.features(words) @ word_features @ factors)
             else:
-                weights = back @ factors
+                weights = word_features @ factors
                 for start in range(0, len(words), _ROWS):
                     block = slice(start, start + _ROWS)
                     rows[block] = np.asarray(ngrams.features(words[block]) @ weights)
@@ -215,15 +215,15 @@ class Spelling:
         """The vectors of words, float32 [words, width]."""
         rows = np.zeros((len(words), self.width), np.float32)
         regression = self.regressions[language]
-        first = regression.factors.shape[1]
-        rows[:, :first] = regression.vectors(self.ngrams, words) * np.float32(self.length)
+        entry_width = regression.factors.shape[1]
+        rows[:, :entry_width] = regression.vectors(self.ngrams, words) * np.float32(self.length)
         if self.dim:
-            part = slice(first, first + self.dim)
+            part = slice(entry_width, entry_width + self.dim)
             rows[:, part] = self.ngrams.directions(words, self.dim, self.seed)
             rows[:, part] *= np.float32(self.spelling_length)
         if language in self.paired:
-            behind = first + self.dim
-            part = slice(behind, behind + width_of(self.paired))
+            paired_start = entry_width + self.dim
+            part = slice(paired_start, paired_start + width_of(self.paired))
             rows[:, part] = self.paired[language].sums(self.ngrams, words)
         return rows
 
@@ -234,9 +234,9 @@ class Spelling:
         more of its translation. Sentences keep the whole guess.
         """
         rows = np.array(vectors, np.float32)  # a copy, because it changes
-        first = next((x.factors.shape[1] for x in self.regressions.values()), self.width)
-        of_entries = rows[:, :first]
-        trained = rows[:, first + self.dim + width_of(self.paired) :].any(1)
+        entry_width = next((x.factors.shape[1] for x in self.regressions.values()), self.width)
+        of_entries = rows[:, :entry_width]
+        trained = rows[:, entry_width + self.dim + width_of(self.paired) :].any(1)
         short = trained & (np.einsum("nd,nd->n", of_entries, of_entries) < _KNOWN**2)
         of_entries[short] *= np.float32(self.compared)
         return rows
@@ -282,17 +282,17 @@ class Spelling:
           ValueError: the file is damaged.
         """
         with atomic.naming_damage(path, "Delete it and run again"):
-            with np.load(path, allow_pickle=False) as stored:
-                arrays = dict(stored)
+            with np.load(path, allow_pickle=False) as file:
+                arrays = dict(file)
             # Files of earlier versions have no `compared`.
             length, dim, spelling_length, width, seed, *compared = arrays["facts"].tolist()
             regressions, paired = (regressions_of(kind, arrays) for kind in ("", "paired_"))
             # The priors come last, because they are among the regressions.
             for name in arrays:
                 if name.startswith("prior/"):
-                    _, language, other = name.split("/")
+                    _, language, prior = name.split("/")
                     regressions[language] = dataclasses.replace(
-                        regressions[language], prior=regressions[other], scale=float(arrays[name])
+                        regressions[language], prior=regressions[prior], scale=float(arrays[name])
                     )
             ngrams = Ngrams(arrays["ngrams"].astype(np.float32))
         numbers = length, int(dim), spelling_length, int(width), int(seed)

@@ -102,8 +102,8 @@ def fit(
 def save(fitted: Mapping[str, Regression], path: str) -> None:
     """Writes an .npz file that `load` reads, in half precision."""
     arrays: dict[str, np.ndarray] = {}
-    for language, one in fitted.items():
-        arrays |= regression_arrays("", language, one)
+    for language, regression in fitted.items():
+        arrays |= regression_arrays("", language, regression)
     with atomic.writing(path) as file:
         np.savez(file, **arrays)
 
@@ -115,8 +115,8 @@ def load(path: str) -> dict[str, Regression]:
       FileNotFoundError: the file does not exist.
       ValueError: the file is damaged.
     """
-    with atomic.naming_damage(path), np.load(path, allow_pickle=False) as stored:
-        return regressions_of("", dict(stored))
+    with atomic.naming_damage(path), np.load(path, allow_pickle=False) as file:
+        return regressions_of("", dict(file))
 
 
 def _number_sentences(text: GivenText, hub: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -140,10 +140,10 @@ def _number_sentences(text: GivenText, hub: str) -> dict[str, tuple[np.ndarray, 
     shared = np.bincount(
         np.concatenate([np.unique(x[x >= 0]) for x in number_of.values()]), minlength=rows
     )
-    wanted = np.flatnonzero(shared > 1)
-    wanted = wanted[:: max(1, -(-len(wanted) // _MAX_SENTENCES))]
+    shared_numbers = np.flatnonzero(shared > 1)
+    shared_numbers = shared_numbers[:: max(1, -(-len(shared_numbers) // _MAX_SENTENCES))]
     new_number = np.full(rows, -1)
-    new_number[wanted] = np.arange(len(wanted))
+    new_number[shared_numbers] = np.arange(len(shared_numbers))
     result = {}
     for language, meanings in number_of.items():
         numbers = np.where(meanings >= 0, new_number[meanings], -1)
@@ -158,17 +158,17 @@ def _view(
 ) -> _View:
     index = {word: number for number, word in enumerate(text.corpus.words)}
     of_rows = text.word_rows(language, index)
-    chosen = [of_rows[row] for row in rows.tolist()]
-    used, columns = np.unique(np.concatenate(chosen), return_inverse=True)
-    words = [text.corpus.words[number] for number in used.tolist()]
-    splits = np.concatenate([[0], np.cumsum([len(words_of_row) for words_of_row in chosen])])
+    sentences = [of_rows[row] for row in rows.tolist()]
+    word_numbers, columns = np.unique(np.concatenate(sentences), return_inverse=True)
+    words = [text.corpus.words[number] for number in word_numbers.tolist()]
+    splits = np.concatenate([[0], np.cumsum([len(words_of_row) for words_of_row in sentences])])
     counts = sparse.csr_matrix(
-        (np.ones(len(columns), np.float32), columns, splits), (len(chosen), len(words))
+        (np.ones(len(columns), np.float32), columns, splits), (len(sentences), len(words))
     )
     counts.sum_duplicates()
     # Weighted as `StaticEncoder.sentences` weighs them.
-    seen = np.bincount(counts.indices, minlength=len(words))
-    idf = np.log(len(chosen) / np.maximum(seen, 1)).astype(np.float32)
+    sentence_counts = np.bincount(counts.indices, minlength=len(words))
+    idf = np.log(len(sentences) / np.maximum(sentence_counts, 1)).astype(np.float32)
     weights = (counts @ sparse.diags(idf)).tocsr()
     features = (weights @ ngrams.features(words)).tocsr()
     squares = [np.asarray(x.multiply(x).sum(1)).ravel() for x in (weights, features)]
@@ -180,8 +180,8 @@ def _view(
 
 def _start(hub: _View, start: Mapping[str, np.ndarray], count: int) -> np.ndarray:
     """The first vectors of the sentences, float32 [count, DIM]: the weighted sums of the hub's words."""
-    none = np.zeros(DIM, np.float32)
-    rows = np.stack([start.get(word, none) for word in hub.words])
+    no_vector = np.zeros(DIM, np.float32)
+    rows = np.stack([start.get(word, no_vector) for word in hub.words])
     targets = np.zeros((count, DIM), np.float32)
     targets[hub.sentences] = unit(hub.weights @ rows)
     return targets

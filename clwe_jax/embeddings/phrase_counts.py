@@ -17,17 +17,17 @@ def count_covered(corpus: Corpus, language: str, entries: Iterable[str]) -> int:
       entries: keys of the dictionary's entries, with a space between the words of one.
     """
     numbers = {word: number for number, word in enumerate(corpus.words)}
-    alone = np.zeros(len(numbers), np.bool_)
+    is_entry = np.zeros(len(numbers), np.bool_)
     phrases: dict[int, list[list[int]]] = {}  # by their first two words, as one number
     for entry in entries:
         words = [numbers.get(word, -1) for word in entry.split(" ")]
         if len(words) == 1 and words[0] >= 0:
-            alone[words[0]] = True
+            is_entry[words[0]] = True
         elif min(words) >= 0:
             phrases.setdefault(words[0] * len(numbers) + words[1], []).append(words)
     ids = corpus.ids[language].astype(np.int64)
     splits = corpus.splits[language]
-    mask = alone[ids]
+    mask = is_entry[ids]
     pairs = ids[:-1] * len(numbers) + ids[1:]
     for start in np.flatnonzero(np.isin(pairs, list(phrases))).tolist():
         end = splits[np.searchsorted(splits, start, side="right")]  # of the sentence

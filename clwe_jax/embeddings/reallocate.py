@@ -227,18 +227,18 @@ def agreement(
         part = [words[first : first + _CHUNK], others[first : first + _CHUNK]]
         # The two compared words do not count as neighbours of each other.
         hidden = []
-        for listed in part:
-            hidden += [(row, places[word]) for row, word in enumerate(listed) if word in places]
+        for side_words in part:
+            hidden += [(row, places[word]) for row, word in enumerate(side_words) if word in places]
         rows, columns = np.array(hidden, np.int64).reshape(-1, 2).T
         near = []
-        for space, keys, listed in zip((source, target), units, part):
-            cosines = _unit(space.vectors[space.rows(listed)]) @ keys.T
+        for space, keys, side_words in zip((source, target), units, part):
+            cosines = _unit(space.vectors[space.rows(side_words)]) @ keys.T
             cosines[rows, columns] = -np.inf
             # The two hidden words may be anchors, and must not count as neighbours.
             count = min(neighbours, len(anchors) - 2)
             near.append(np.argpartition(-cosines, count - 1, axis=1)[:, :count])
-        same = (near[0][:, :, None] == near[1][:, None, :]).any(2).mean(1)  # [n, k, k] to [n]
-        result[first : first + len(same)] = same
+        shares = (near[0][:, :, None] == near[1][:, None, :]).any(2).mean(1)  # [n, k, k] to [n]
+        result[first : first + len(shares)] = shares
     return result
 
 
@@ -255,11 +255,11 @@ def chance_level(
     The pairs are random words of both spaces, so the level reflects their density and quality.
     """
     random = np.random.default_rng(seed)
-    chosen = random.choice(len(words), min(len(words), _MISMATCHES), replace=False)
+    places = random.choice(len(words), min(len(words), _MISMATCHES), replace=False)
     # A shift of 1 or more pairs every word with another one.
-    shift = 1 + random.integers(len(words) - 1, size=len(chosen))
-    mine = [words[place] for place in chosen]
-    others = [words[place] for place in (chosen + shift) % len(words)]
+    shift = 1 + random.integers(len(words) - 1, size=len(places))
+    mine = [words[place] for place in places]
+    others = [words[place] for place in (places + shift) % len(words)]
     return float(np.quantile(agreement(source, target, mine, others, words, neighbours), chance))
 
 

@@ -59,5 +59,5 @@ class Subwords:
           FileNotFoundError: the file does not exist.
           ValueError: the file is damaged.
         """
-        with atomic.naming_damage(path), np.load(path, allow_pickle=False) as stored:
-            return cls(stored["vectors"], *map(int, stored["lengths"]))
+        with atomic.naming_damage(path), np.load(path, allow_pickle=False) as file:
+            return cls(file["vectors"], *map(int, file["lengths"]))

@@ -74,8 +74,8 @@ def read(
       ValueError: no line is a word with its numbers; the message shows the first line.
     """
     blocks = _blocks(file, path)
-    first = next(blocks, (b"", 1))[0]
-    announced, body = _header(first)
+    first_block = next(blocks, (b"", 1))[0]
+    announced, body = _header(first_block)
     start = 1 if announced is None else 2
     layout = _layout(body, announced and announced[1], path, start)
     # A number takes two bytes or more with its space, and a line has an end.
@@ -101,27 +101,27 @@ def read(
 def _blocks(file: BinaryIO, path: str) -> Iterator[tuple[bytes, int]]:
     """Yields (complete lines, number of the first line)."""
     line = 1
-    rest = b""
-    first = True
+    partial_line = b""
+    is_first = True
     while block := file.read(_BLOCK):
-        if first:
+        if is_first:
             block = block.removeprefix(_BOM)
-            first = False
+            is_first = False
         head, newline, tail = block.rpartition(b"\n")
         if newline:
-            lines = rest + head + newline
+            lines = partial_line + head + newline
             yield lines, line
             line = line + lines.count(b"\n")
-            rest = tail
+            partial_line = tail
         else:
-            rest += block
-            if len(rest) > _LONGEST_LINE:
+            partial_line += block
+            if len(partial_line) > _LONGEST_LINE:
                 raise ValueError(
                     f"{path}:{line}: a line of more than {_LONGEST_LINE >> 20} MB: expected "
                     f"{EXPECTED}. Binary files are named .bin or .npz"
                 )
-    if rest:
-        yield rest, line
+    if partial_line:
+        yield partial_line, line
 
 
 def _header(block: bytes) -> tuple[tuple[int, int] | None, bytes]:
@@ -146,8 +146,8 @@ def _layout(block: bytes, announced: int | None, path: str, start: int) -> _Layo
             f"{path}:{place}: expected a word and {dim or 'its'} numbers{says}, found "
             f"{lines[0][:60].decode('utf-8', errors='replace')!r}"
         )
-    usual = next((line for line, width in zip(lines, widths) if width == dim), lines[0])
-    return _Layout(dim, usual.rstrip(b"\r").endswith(b" "), b"\t" in usual)
+    sample_line = next((line for line, width in zip(lines, widths) if width == dim), lines[0])
+    return _Layout(dim, sample_line.rstrip(b"\r").endswith(b" "), b"\t" in sample_line)
 
 
 def _parse(block: bytes, first_line: int, layout: _Layout) -> _Parsed:
@@ -186,37 +186,37 @@ def _table(block: bytes, dim: int, trailing: bool) -> tuple[list[bytes], np.ndar
 
 
 def _by_line(block: bytes, first_line: int, dim: int) -> _Parsed:
-    usual: list[int] = []
-    odd: list[int] = []
+    usual_lines: list[int] = []
+    odd_lines: list[int] = []
     lines = [line.rstrip(b" \r") for line in block.split(b"\n")]
     for i, line in enumerate(lines):
         if line:
             plain = line.count(b" ") == dim and b"\r" not in line and not line.startswith(_BOM)
-            (usual if plain else odd).append(i)
-    table = _table(b"\n".join(lines[i] for i in usual), dim, False) if usual else None
+            (usual_lines if plain else odd_lines).append(i)
+    table = _table(b"\n".join(lines[i] for i in usual_lines), dim, False) if usual_lines else None
     if table is None:
-        odd = sorted(usual + odd)
-        usual = []
+        odd_lines = sorted(usual_lines + odd_lines)
+        usual_lines = []
         words = []
         vectors = np.empty((0, dim), np.float32)
     else:
         words, vectors = table
     rows = []
-    more = []
+    odd_vectors = []
     faults = []
-    for i in odd:
-        taken = _line(lines[i], dim)
-        if isinstance(taken, str):
+    for i in odd_lines:
+        parsed = _line(lines[i], dim)
+        if isinstance(parsed, str):
             text = lines[i][:80].decode("utf-8", errors="replace")
-            faults.append((taken, first_line + i, text))
+            faults.append((parsed, first_line + i, text))
         else:
             rows.append(i)
-            words.append(taken[0])
-            more.append(taken[1])
-    places = np.array(usual + rows, np.int64)
+            words.append(parsed[0])
+            odd_vectors.append(parsed[1])
+    places = np.array(usual_lines + rows, np.int64)
     # Back in the order of the file, which is usually by frequency.
     order = np.argsort(places)
-    vectors = np.concatenate([vectors, np.array(more, np.float32).reshape(-1, dim)])[order]
+    vectors = np.concatenate([vectors, np.array(odd_vectors, np.float32).reshape(-1, dim)])[order]
     return _Parsed([words[i] for i in order.tolist()], vectors, first_line + places[order], faults)
 
 

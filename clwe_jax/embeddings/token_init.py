@@ -129,9 +129,9 @@ def mean_of_words(words: CutWords, size: int) -> tuple[np.ndarray, np.ndarray, n
         total = np.asarray(shares.sum(1)).ravel()
         return shares @ words.vectors / np.maximum(total, 1e-30)[:, None], total > 0
 
-    alone = lengths[owners] == 1
-    of_word, is_word = average_tokens(alone)
-    inside, is_in_words = average_tokens(~alone)
+    is_whole = lengths[owners] == 1
+    of_word, is_word = average_tokens(is_whole)
+    inside, is_in_words = average_tokens(~is_whole)
     values = np.where(is_word[:, None], of_word, inside)
     return values.astype(np.float32), is_in_words | is_word, is_word
 
@@ -157,10 +157,10 @@ def by_hub_words(values: np.ndarray, has_start: np.ndarray, words: CutWords) -> 
 
     def shares(cosines: np.ndarray) -> np.ndarray:
         nearest = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
-        near = np.take_along_axis(cosines, nearest, axis=1) / _TEMPERATURE
-        near = np.exp(near - near.max(1, keepdims=True))
+        scores = np.take_along_axis(cosines, nearest, axis=1) / _TEMPERATURE
+        scores = np.exp(scores - scores.max(1, keepdims=True))
         weights = np.zeros_like(cosines)
-        np.put_along_axis(weights, nearest, near / near.sum(1, keepdims=True), axis=1)
+        np.put_along_axis(weights, nearest, scores / scores.sum(1, keepdims=True), axis=1)
         return weights
 
     return _mix_anchors(values, has_start, anchors, shares)
@@ -200,14 +200,14 @@ def sparsemax(scores: np.ndarray) -> np.ndarray:
     Michelot's algorithm (1986): the threshold rises until no score of the support is below it.
     """
     scores = np.asarray(scores)
-    inside = np.ones(scores.shape, bool)
+    support = np.ones(scores.shape, bool)
     while True:
-        count = inside.sum(1, keepdims=True)
-        threshold = ((scores * inside).sum(1, keepdims=True) - 1) / count
-        fewer = inside & (scores > threshold)
-        if (fewer == inside).all():
+        count = support.sum(1, keepdims=True)
+        threshold = ((scores * support).sum(1, keepdims=True) - 1) / count
+        fewer = support & (scores > threshold)
+        if (fewer == support).all():
             return np.maximum(scores - threshold, 0)
-        inside = fewer
+        support = fewer
 
 
 def into_width(values: np.ndarray, has_start: np.ndarray, width: int, seed: int) -> np.ndarray:
@@ -223,8 +223,8 @@ def into_width(values: np.ndarray, has_start: np.ndarray, width: int, seed: int)
       seed: seed of the rotation.
     """
     if values.shape[1] > width:
-        held = values[has_start].astype(np.float64)
-        _, vectors = np.linalg.eigh(held.T @ held)
+        start_vectors = values[has_start].astype(np.float64)
+        _, vectors = np.linalg.eigh(start_vectors.T @ start_vectors)
         # `eigh` has the principal directions last.
         values = values @ vectors[:, ::-1][:, :width].astype(np.float32)
     draws = np.random.default_rng(seed).standard_normal((width, values.shape[1]))

@@ -42,12 +42,12 @@ class Meter:
     def _log(self) -> None:
         self._logged = time.monotonic()
         rate = self._done / max(1e-9, self._logged - self._started)
-        left = max(0, self._words - self._done) / max(1e-9, rate)
+        seconds_left = max(0, self._words - self._done) / max(1e-9, rate)
         logging.info(
             "Trained %.0f%%, %s words/s, %d:%02d left",
             100 * min(1.0, self._done / self._words),
             f"{rate:,.0f}",
-            *divmod(round(left), 60),
+            *divmod(round(seconds_left), 60),
         )
 
 

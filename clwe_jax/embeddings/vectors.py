@@ -157,8 +157,8 @@ class Vectors:
         """
         encoded = [word.encode("utf-8", errors="replace") for word in self.words]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-        met = {"report": dict(self.report), "examples": dict(self.examples)}
-        facts = {"version": _VERSION, **met, **(about or {})}
+        faults = {"report": dict(self.report), "examples": dict(self.examples)}
+        facts = {"version": _VERSION, **faults, **(about or {})}
         if self.keys is not None:
             words_and_keys = enumerate(zip(self.words, self.keys))
             facts["keys"] = {str(row): key for row, (word, key) in words_and_keys if word != key}
@@ -198,24 +198,24 @@ def load(path: str, narrow: bool = False) -> tuple[Vectors, dict[str, Any]]:
       ValueError: a damaged file, or one without the arrays of vectors.
     """
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            names = set(stored.files)
+        with np.load(path, allow_pickle=False) as file:
+            names = set(file.files)
             if not any(form <= names for form in _FORMS):
                 raise ValueError(f"expected arrays words and vectors, found {sorted(names)}")
-            counts = stored["counts"] if "counts" in names else None
+            counts = file["counts"] if "counts" in names else None
             if "words" in names:
-                words = [str(word) for word in stored["words"]]
+                words = [str(word) for word in file["words"]]
                 about = {}
             else:
-                words = _words(stored["blob"], stored["offsets"])
-                about = json.loads(stored["about"].tobytes()) if "about" in names else {}
+                words = _words(file["blob"], file["offsets"])
+                about = json.loads(file["about"].tobytes()) if "about" in names else {}
             if "codes" in names:
-                codes = _map_array(path, stored.zip, "codes.npy")
-                codes = stored["codes"] if codes is None else codes
-                vectors = Packed(codes, stored["steps"], stored["scales"])
+                codes = _map_array(path, file.zip, "codes.npy")
+                codes = file["codes"] if codes is None else codes
+                vectors = Packed(codes, file["steps"], file["scales"])
             else:
-                vectors = _map_array(path, stored.zip, "vectors.npy")
-                vectors = stored["vectors"] if vectors is None else vectors
+                vectors = _map_array(path, file.zip, "vectors.npy")
+                vectors = file["vectors"] if vectors is None else vectors
             if vectors.dtype != np.float32 and not (narrow and vectors.dtype in _STORED):
                 vectors = vectors.astype(np.float32)
         report = about.get("report", {})

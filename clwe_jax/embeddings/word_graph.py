@@ -102,8 +102,8 @@ class WordGraph:
         for language in dict.fromkeys([self.hub, *dictionary.languages, *counts]):
             entries = dictionary.language_words(language)
             names = set(entries)
-            others = [word for word in counts.get(language, ()) if word not in names]
-            self.words[language] = [*entries, *others]
+            new_words = [word for word in counts.get(language, ()) if word not in names]
+            self.words[language] = [*entries, *new_words]
             self._known[language] = len(entries)
         self.index = {
             language: {word: row for row, word in enumerate(words)}
@@ -151,9 +151,9 @@ class WordGraph:
         """
         if self.options.unknown == "beginnings":
             return unit(self._alike(language) @ rows) * np.float32(GUESSED_LENGTH), None
-        others = self.words[language][self._known[language] :]
+        new_words = self.words[language][self._known[language] :]
         fitted = self.regression(language, rows, prior)
-        guessed = fitted.vectors(self.ngrams, others)
+        guessed = fitted.vectors(self.ngrams, new_words)
         guessed *= np.float32(GUESSED_LENGTH)
         return guessed, fitted
 
@@ -191,8 +191,8 @@ class WordGraph:
         """The strings of several languages' texts -> their numbers."""
         strings = collections.Counter(itertools.chain.from_iterable(self.counts.values()))
         # In sorted order a string has the same number in whatever order the languages come.
-        same = sorted(word for word, languages in strings.items() if languages > 1)
-        return {word: number for number, word in enumerate(same)}
+        shared_strings = sorted(word for word, languages in strings.items() if languages > 1)
+        return {word: number for number, word in enumerate(shared_strings)}
 
     @functools.cached_property
     def _hub_strings(self) -> tuple[np.ndarray, np.ndarray]:
@@ -215,8 +215,8 @@ class WordGraph:
     def _string_numbers(self, language: str) -> np.ndarray:
         """The number of each word's string in `_strings`, of the words that the dictionary lacks; -1
         for strings of one language's text."""
-        others = self.words[language][self._known[language] :]
-        return np.array([self._strings.get(word, -1) for word in others], np.int64)
+        new_words = self.words[language][self._known[language] :]
+        return np.array([self._strings.get(word, -1) for word in new_words], np.int64)
 
     def _span(self, language: str) -> slice:
         """The entries of a language in the dictionary."""

@@ -37,10 +37,10 @@ def rows(
     """
     dim = graph.fixed.vectors.dim if graph.fixed else dim
     matrices = {}
-    for (a, b), counted in (links or {}).items():
-        counts = np.asarray(counted.counts, np.float32)
-        sources = [graph.index[a][word] for word in counted.source]
-        targets = [graph.index[b][word] for word in counted.target]
+    for (a, b), pair_links in (links or {}).items():
+        counts = np.asarray(pair_links.counts, np.float32)
+        sources = [graph.index[a][word] for word in pair_links.source]
+        targets = [graph.index[b][word] for word in pair_links.target]
         shape = len(graph.words[a]), len(graph.words[b])
         matrices[a, b] = sparse.csr_matrix((counts, (sources, targets)), shape)
     return WordRows(graph, dim, seed, matrices)
@@ -104,13 +104,13 @@ class WordRows:
         counts = sum(matrix.getnnz(1) for matrix in matrices.values())
         linked = np.flatnonzero(counts[:count]) if matrices else np.zeros(0, np.int64)
         sums = np.zeros((len(linked), self.width), np.float32)
-        for other, matrix in matrices.items():
-            if other == self.graph.hub:
+        for other_language, matrix in matrices.items():
+            if other_language == self.graph.hub:
                 sums += matrix[linked] @ self._hub
             else:
                 words = np.unique(matrix.indices)
                 # One step is enough: vectors of the other language without what third ones add.
-                sums += matrix[linked][:, words] @ self._entries(other, self._hub, words)
+                sums += matrix[linked][:, words] @ self._entries(other_language, self._hub, words)
         return linked, sums
 
     @functools.cached_property
@@ -142,12 +142,12 @@ class WordRows:
         count = graph._known[hub]
         places = graph._string_numbers(hub)
         rows = np.empty((count + len(places), self.width), np.float32)
-        drawn = rows[:, : self.dim]
+        directions = rows[:, : self.dim]
         meant = rows[:, self.dim :]
-        drawn[:count] = self._draw_directions(count, 0)
-        drawn[count:] = self._draw_directions(len(places), 2)
+        directions[:count] = self._draw_directions(count, 0)
+        directions[count:] = self._draw_directions(len(places), 2)
         # A string of several texts has one direction in all of them.
-        drawn[count:][places >= 0] = self._draws[places[places >= 0]]
+        directions[count:][places >= 0] = self._draws[places[places >= 0]]
         meant[:] = graph.meanings
         phrases = np.flatnonzero(graph.parts.getnnz(1))
         # Small languages lose .6 points where phrases have directions of their own.
@@ -173,21 +173,21 @@ class WordRows:
         hub = self.graph.hub
         count = graph._known[hub]
         start = self._start()
-        back, translated = self._synonyms(start)
+        sums, translated = self._synonyms(start)
         # The own direction weighs as much as the mean of the translations, which synonyms share.
-        start += unit(back, back)
-        del back  # as large as the rows
+        start += unit(sums, sums)
+        del sums  # as large as the rows
         # A copy, because the rows are scaled in place.
         meanings = start[count:, self.dim :].copy()
         rows = unit(start, start)
-        others = ~translated
+        untranslated = ~translated
         fitted = None
-        if others.any():
+        if untranslated.any():
             guessed, fitted = graph.guesses(hub, rows[:count])
             meant = np.abs(meanings).max(1, initial=0) > 0
             guessed[meant, self.dim :] = meanings[meant]  # no guess is needed
             self._add_strings(hub, guessed)
-            rows[others] = guessed[others[count:]]
+            rows[untranslated] = guessed[untranslated[count:]]
         return self._with_fixed(rows), fitted
 
     def _synonyms(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -204,8 +204,8 @@ class WordRows:
         hub = self.graph.hub
         count = graph._known[hub]
         span = graph._span(hub)
-        back = np.zeros_like(start)
-        translated = np.arange(len(back)) < count
+        sums = np.zeros_like(start)
+        translated = np.arange(len(sums)) < count
         for language in graph.words:
             if language == hub:
                 continue
@@ -214,13 +214,13 @@ class WordRows:
             words = np.arange(graph._known[language])
             if linked is not None:
                 words = np.union1d(words, np.flatnonzero(linked.getnnz(1)))
-            near = self._entries(language, start, words)
-            _add_product(back[:count], graph._graph[span, entries], near[: graph._known[language]])
+            rows = self._entries(language, start, words)
+            _add_product(sums[:count], graph._graph[span, entries], rows[: graph._known[language]])
             if linked is not None:
                 matrix = linked[words].T.tocsr()
-                _add_product(back, matrix, near)
+                _add_product(sums, matrix, rows)
                 translated |= matrix.getnnz(1) > 0
-        return back, translated
+        return sums, translated
 
     @functools.cached_property
     def hub_regression(self) -> Regression | None:
@@ -281,10 +281,10 @@ class WordRows:
             # Of words at several depths, each takes those before its own.
             nearer_rows = self._translations(nearer, hub_rows)
             for level in np.unique(depth[far]):
-                chosen = depth[far] == level
+                at_level = depth[far] == level
                 before = graph._depth[nearer] < level
-                sums = ahead[chosen][:, nearer[before]] @ nearer_rows[before]
-                rows[np.flatnonzero(far)[chosen]] = unit(sums)
+                sums = ahead[at_level][:, nearer[before]] @ nearer_rows[before]
+                rows[np.flatnonzero(far)[at_level]] = unit(sums)
         return rows
 
 

@@ -159,16 +159,16 @@ def widths(lengths: Sequence[int], shortest: int, worth: int, longest: int = 0) 
     """
     usable = [shortest]
     next_width = shortest
-    most = max(lengths, default=0)
-    while next_width < most:
+    max_length = max(lengths, default=0)
+    while next_width < max_length:
         middle = next_width * 3 // 2
         # Every width is one more program to compile.
         if sum(next_width < length <= middle for length in lengths) >= worth:
             usable.append(middle)
         next_width *= 2
         usable.append(next_width)
-    chosen = (usable[bisect.bisect_left(usable, length)] for length in lengths)
-    return [min(width, longest or width) for width in chosen]
+    row_widths = (usable[bisect.bisect_left(usable, length)] for length in lengths)
+    return [min(width, longest or width) for width in row_widths]
 
 
 def group_rows(keys: Iterable[Any], size: int) -> Iterator[tuple[Any, list[int]]]:
@@ -208,10 +208,10 @@ def pack(
         places.setdefault(length, []).append(place)
     lengths_left = sorted(places)
     while lengths_left:
-        wide = max(width, min(1 << (lengths_left[-1] - 1).bit_length(), longest))
-        room = wide
+        row_width = max(width, min(1 << (lengths_left[-1] - 1).bit_length(), longest))
+        room = row_width
         row: list[int] = []
-        while len(row) < wide // positions_per_text and (
+        while len(row) < row_width // positions_per_text and (
             number := bisect.bisect_right(lengths_left, room)
         ):
             length = lengths_left[number - 1]
@@ -219,7 +219,7 @@ def pack(
             room -= length
             if not places[length]:
                 del lengths_left[number - 1]
-        yield wide, row
+        yield row_width, row
 
 
 def spots(rows: Iterable[Iterable[tuple[int, int]]]) -> Iterator[Spot]:

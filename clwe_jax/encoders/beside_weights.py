@@ -64,14 +64,14 @@ class _Kept(NamedTuple):
         **made_with: Any,
     ) -> np.ndarray:
         """The kept array, or a new one from the files of `paths`; an empty one where none can be made."""
-        kept = CachedResult(
+        cached_result = CachedResult(
             os.path.join(self.folder, f"{stem}.json"),
             self.made_with | made_with,
             lambda: [] if (array := make()) is None else np.round(array.astype(float), 5).tolist(),
             stamps=self.stamps | stamps.stamps(paths),
             required=False,
         )
-        return np.array(kept.result(), np.float32)
+        return np.array(cached_result.result(), np.float32)
 
 
 def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) -> Beside:
@@ -93,25 +93,25 @@ def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) ->
     source = getattr(data, "source", "")
     if not held_out and not source.startswith("text:"):
         return Beside({}, {})
-    read = data.pairs if held_out else source.removeprefix("text:")
-    place = options.resolve_path(read, workdir)
+    text_path = data.pairs if held_out else source.removeprefix("text:")
+    place = options.resolve_path(text_path, workdir)
     if not os.path.exists(place):
         logging.warning("%s is missing: the weight of %s is %.2g", place, workdir, BESIDE)
         return Beside({}, {})
-    where = names[0].partition(":")[2]
-    folder = encoder_folder(where)
+    address = names[0].partition(":")[2]
+    folder = encoder_folder(address)
     name = os.path.basename(os.path.normpath(folder))
-    kept = _Kept(
+    store = _Kept(
         os.path.join(workdir, _KEPT, name),
-        {"encoder": name + where[len(folder) :], "held_out": held_out},
+        {"encoder": name + address[len(folder) :], "held_out": held_out},
         stamps.stamps(itertools.chain.from_iterable(map(_arrays, names))),
     )
     encoders = first.encoder(), second.encoder()
     hub = options.languages(config)[0]
     languages = [x for x in second.languages if x in first.languages]
     if held_out:
-        return _by_verses(encoders, hub, languages, place, held_out, kept)
-    return Beside(_by_text(encoders, hub, languages, place, kept), {})
+        return _by_verses(encoders, hub, languages, place, held_out, store)
+    return Beside(_by_text(encoders, hub, languages, place, store), {})
 
 
 def _by_text(
@@ -143,7 +143,7 @@ def _by_verses(
     kept: _Kept,
 ) -> Beside:
     """The weights by the verses that are held out, and the means of verses that the run has read."""
-    tested, learned = (
+    test_files, train_files = (
         {
             (x.source, x.target): x
             for x in parallel.test_pairs(f"{place}@{part}", languages, "data.pairs")
@@ -153,15 +153,15 @@ def _by_verses(
     )
     means: dict[str, np.ndarray] = {}
     # Centred vectors have other lengths: all languages have a mean, or none.
-    if set(languages) == set().union(*learned):
-        for files in learned.values():
+    if set(languages) == set().union(*train_files):
+        for files in train_files.values():
             for language in {files.source, files.target} - means.keys():  # the hub is in each pair
                 take_mean = functools.partial(_mean, encoders[0], files, language)
                 means[language] = kept.result(f"mean-{language}", take_mean, files.paths)
         if not all(map(len, means.values())):
             means = {}
     by_pair: dict[tuple[str, str], np.ndarray] = {}
-    for pair, files in tested.items():
+    for pair, files in test_files.items():
         weights = kept.result(
             f"weights-{files.name}",
             lambda: choose_weights(*encoders, pair, parallel.read(files), means),
@@ -195,9 +195,9 @@ def _mean(encoder: Encoder, files: Bitext, language: str) -> np.ndarray | None:
 
 def _arrays(encoder: str) -> Iterator[str]:
     """The files that hold an encoder's parameters or vectors."""
-    kind, _, where = encoder.partition(":")
-    named = options.named_files(where) if kind == "vec" else [("", encoder_folder(where))]
-    for _, place in named:
+    kind, _, address = encoder.partition(":")
+    paths = options.named_files(address) if kind == "vec" else [("", encoder_folder(address))]
+    for _, place in paths:
         if os.path.isfile(place):
             yield place
         for folder, _, files in os.walk(place):
@@ -233,8 +233,8 @@ def choose_weights(
     best = accuracies.max(0)
     errors = np.sqrt(best * (1 - best) / (2 * len(sides[0])))
     distances = np.abs(np.log(np.array(_TRIED) / BESIDE))[:, None]
-    chosen = np.where(accuracies >= best - errors, distances, np.inf).argmin(0)
-    weights = np.array(_TRIED, np.float32)[chosen]
+    weight_numbers = np.where(accuracies >= best - errors, distances, np.inf).argmin(0)
+    weights = np.array(_TRIED, np.float32)[weight_numbers]
     return _pad(weights, first, languages, f"chosen on {len(sides[0])} verses")
 
 

@@ -137,8 +137,8 @@ def encoder_of(
     """
     # The two functions differ for a projected model.
     encode = objective.encode_for_senses if for_senses else objective.encode
-    most = max_length or objective.max_length
+    longest_row = max_length or objective.max_length
     if reads_characters(objective):
-        return CharacterEncoder(encode, tokenizer, most, batch_size)
+        return CharacterEncoder(encode, tokenizer, longest_row, batch_size)
     packs = "segment_ids" in objective.batch_shapes(1, _SHORT)
-    return RowEncoder(encode, tokenizer, most, batch_size, packs)
+    return RowEncoder(encode, tokenizer, longest_row, batch_size, packs)

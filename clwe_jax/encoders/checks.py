@@ -100,7 +100,7 @@ def check_count(**counts: Any) -> None:
 def check_type(name: str, value: Any, kind: type, expected: str) -> None:
     """Raises ValueError unless a value is of a type; `expected` names it."""
     if not isinstance(value, kind):
-        shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:59] + "…"
+        text = repr(value) if len(repr(value)) <= 60 else repr(value)[:59] + "…"
         raise ValueError(
-            f"{name}={shown}: expected {expected}, got an object of type {type(value).__name__}"
+            f"{name}={text}: expected {expected}, got an object of type {type(value).__name__}"
         )

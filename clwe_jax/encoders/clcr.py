@@ -101,7 +101,7 @@ class ClcrEncoder:
         self, sentences: WordLists, language: str, pool: str = "mean", reduce: Reduce = np.asarray
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """The pivots of each sentence: their places and their vectors."""
-        kept = []
+        pivots = []
         for vectors in self.base.of_words(sentences, language, pool):
             places = np.arange(len(vectors))
             if self.extract:
@@ -109,5 +109,5 @@ class ClcrEncoder:
             # After the extraction: the predictor of orders has learned from pivots alone.
             if self.reorder and language in self.steps.orders:
                 places = places[self.steps.order_words(vectors[places, -1], language)]
-            kept.append((places, np.array(reduce(vectors[places]))))
-        return kept
+            pivots.append((places, np.array(reduce(vectors[places]))))
+        return pivots

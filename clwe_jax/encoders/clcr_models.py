@@ -77,8 +77,8 @@ def _settings(workdir: str) -> dict[str, Any]:
         )
     settings = atomic.read_json(path)
     for language, place in settings["encoders"].items():
-        kind, _, where = place.partition(":")
-        settings["encoders"][language] = f"{kind}:{options.resolve_path(where, workdir)}"
+        kind, _, address = place.partition(":")
+        settings["encoders"][language] = f"{kind}:{options.resolve_path(address, workdir)}"
     return settings
 
 
@@ -123,10 +123,10 @@ def save(
 
 def _movable(place: str, workdir: str) -> str:
     """An encoder's place; the path of one within the run is relative."""
-    kind, _, where = place.partition(":")
-    inside = os.path.abspath(where).startswith(os.path.abspath(workdir) + os.sep)
+    kind, _, address = place.partition(":")
+    is_inside = os.path.abspath(address).startswith(os.path.abspath(workdir) + os.sep)
     # Relative to the folder of the start, in which `options.resolve_path` looks for it.
-    return f"{kind}:{os.path.relpath(where)}" if inside else place
+    return f"{kind}:{os.path.relpath(address)}" if is_inside else place
 
 
 def load(
@@ -149,17 +149,17 @@ def load(
 
     places = settings.pop("encoders")
     source = next(iter(places))
-    moved = settings.pop("reordered", source)
+    moved_language = settings.pop("reordered", source)
     hub = settings.pop("hub", [])
     pivots = {language: TrainedClassifier(arrays["pivots"][language]) for language in places}
-    orders = {moved: TrainedClassifier(arrays["order"])}
+    orders = {moved_language: TrainedClassifier(arrays["order"])}
     models: dict[str, LanguageModel] = {}
     for folder in hub:
-        other = load(options.resolve_path(folder, workdir), step, open_run)
-        models |= {x: model for x, model in other.models.items() if x not in models}
+        hub_models = load(options.resolve_path(folder, workdir), step, open_run)
+        models |= {x: model for x, model in hub_models.models.items() if x not in models}
         # This run's own predictors precede those of its hub, and a first run's those of later ones.
-        pivots = {**other.steps.pivots, **pivots}
-        orders = {**other.steps.orders, **orders}
+        pivots = {**hub_models.steps.pivots, **pivots}
+        orders = {**hub_models.steps.orders, **orders}
     # The target first, as readers of `models` expect it.
     for language, place in reversed(places.items()):
         if language in models:

@@ -166,18 +166,18 @@ class FeatureReader:
         def vectors() -> Iterator[np.ndarray]:
             reduce = lambda x: select(x, self.layers)
             for block in _parts(sentences):
-                for kept, word_vectors in self.encoder.kept_words(
+                for word_places, word_vectors in self.encoder.kept_words(
                     block, language, self.pool, reduce
                 ):
-                    places.append(kept)
+                    places.append(word_places)
                     yield word_vectors
 
         table = self._stack(vectors())
         rows = []
-        for words, kept, (numbers,) in zip(sentences, places, table.rows):
+        for words, word_places, (numbers,) in zip(sentences, places, table.rows):
             # A word stays at its place, where its label is, whatever its predicted order.
             rows.append([np.zeros(len(words), np.int32)])
-            rows[-1][0][kept] = numbers
+            rows[-1][0][word_places] = numbers
         return FeatureTable(table.values, rows)
 
     def _of_words(self, sentences: Iterable[Words], language: str) -> Iterator[np.ndarray]:
@@ -235,8 +235,8 @@ class FeatureReader:
 
 
 def _parts(sentences: Iterable[Words]) -> Iterator[list[Words]]:
-    rest = iter(sentences)
-    while block := list(itertools.islice(rest, _AT_ONCE)):
+    iterator = iter(sentences)
+    while block := list(itertools.islice(iterator, _AT_ONCE)):
         yield block
 
 
@@ -295,11 +295,11 @@ class PieceTable:
         rows = [list(map(number, row)) for row in texts]
         unknown = [self.tokenizer.vocabulary.unk_id]
         pieces = [self.tokenizer.encode(word, language)[0] or unknown for word in index]
-        cut = sum(len(ids) > self.max_pieces for ids in pieces)
-        if cut:
+        cut_count = sum(len(ids) > self.max_pieces for ids in pieces)
+        if cut_count:
             logging.warning(
                 "%d of %d distinct words (%s) have more than %d pieces and lose their end",
-                cut,
+                cut_count,
                 len(pieces),
                 language,
                 self.max_pieces,

@@ -20,24 +20,24 @@ def load(
 ) -> LanguageModel:
     """The model in a folder of Hugging Face, or of LASER's release."""
     config = PretrainRun()
-    how = None
+    sentence_reading = None
     if configuration.is_laser(directory):
-        chosen = tuple(languages or options.MBERT_LANGUAGES.split(","))
-        loaded = laser.load(directory, chosen)
+        codes = tuple(languages or options.MBERT_LANGUAGES.split(","))
+        loaded = laser.load(directory, codes)
     else:
         directory, _, query = directory.removeprefix(configuration.PREFIX).partition("?")
         described = configuration.describe(directory)
         # A folder does not say which languages a model was trained on, except XLM's and ours.
         described_languages = described.languages or own_languages(directory)
-        chosen = tuple(languages or described_languages or options.MBERT_LANGUAGES.split(","))
-        how = reading.read(directory, query)
-        loaded = huggingface.load(directory, chosen)
+        codes = tuple(languages or described_languages or options.MBERT_LANGUAGES.split(","))
+        sentence_reading = reading.read(directory, query)
+        loaded = huggingface.load(directory, codes)
         start = {"init": {"parameters": f"{configuration.PREFIX}{directory}"}}
         config = options.with_values(configuration.with_architecture(config, described), start)
-    model = _model(config, loaded, chosen, words or {})
-    if how is not None:
-        logging.info("sentences of %s: %s", directory, how)
-    return dataclasses.replace(model, reading=how)
+    model = _model(config, loaded, codes, words or {})
+    if sentence_reading is not None:
+        logging.info("sentences of %s: %s", directory, sentence_reading)
+    return dataclasses.replace(model, reading=sentence_reading)
 
 
 def _model(

@@ -36,20 +36,20 @@ def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
             return ConcatenatedModels(first, second, weight)
         beside = beside_weights.of_run(first, second, parts)
         return ConcatenatedModels(first, second, BESIDE, *beside)
-    kind, _, where = encoder.partition(":")
-    if kind not in ENCODERS or not where:
+    kind, _, address = encoder.partition(":")
+    if kind not in ENCODERS or not address:
         hint = f", such as --config.encoder=run:{encoder}" if os.path.isdir(encoder) else ""
         raise ValueError(
             f"The encoder {encoder!r} has no kind: expected run:DIR, hf:DIR, laser:DIR or "
             f"vec:en=FILE,de=FILE{hint}"
         )
     if kind == "vec":
-        return of_vectors(where, languages, "config.encoder")
+        return of_vectors(address, languages, "config.encoder")
     if kind in ("hf", "laser"):
         from clwe_jax.encoders import hf_model  # imports optax and orbax, which vectors do without
 
         return hf_model.load(encoder, languages)
-    return of_folder(where)
+    return of_folder(address)
 
 
 def of_folder(workdir: str, step: int | None = None) -> LoadedEncoder:
@@ -82,11 +82,11 @@ def of_vectors(files_of: str, languages: Sequence[str] = (), option: str = "vec"
     Raises:
       ValueError, FileNotFoundError: files that cannot be read, or have no language or other widths.
     """
-    named = options.named_files(files_of)
-    if len(languages) == len(named) == 1 and not named[0][0]:
-        paths = {languages[0]: named[0][1]}
+    named_files = options.named_files(files_of)
+    if len(languages) == len(named_files) == 1 and not named_files[0][0]:
+        paths = {languages[0]: named_files[0][1]}
     else:
-        named_languages = (language for language, _ in named if language)
+        named_languages = (language for language, _ in named_files if language)
         candidates = languages or [*options.MBERT_LANGUAGES.split(","), *named_languages]
         paths = options.vector_files(files_of, candidates, option)
     normalizer = Normalizer(lower_case=False)
@@ -111,8 +111,8 @@ def of_run(encoder: str, languages: Sequence[str], workdir: str) -> LoadedEncode
 
 def _find_part(part: str, encoder: str, workdir: str) -> str:
     """One of the encoders that `of_run` is asked for, where it is now."""
-    kind, _, where = part.partition(":")
-    files = options.named_files(where) if kind == "vec" else [("", where)]
+    kind, _, address = part.partition(":")
+    files = options.named_files(address) if kind == "vec" else [("", address)]
     files = [(language, options.resolve_path(path, workdir)) for language, path in files]
     for _, path in files:
         if not os.path.exists(encoder_folder(path)):

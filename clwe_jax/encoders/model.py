@@ -179,14 +179,14 @@ class ModelEncoder:
             ids, owners = encoder.tokenizer.encode(text, language)
             text_ids.append(ids)
             shares.append(self._shares(text, language, owners)[:room] if weighted else None)
-        cut = sum(len(ids) > room for ids in text_ids)
-        self.cut_counts[language] += cut
+        cut_count = sum(len(ids) > room for ids in text_ids)
+        self.cut_counts[language] += cut_count
         self.encoded_counts[language] += len(text_ids)
-        if cut and language not in self._warned:
+        if cut_count and language not in self._warned:
             self._warned.add(language)
             logging.warning(
                 "%d of %d sentences (%s) are longer than %d pieces; their ends are left out",
-                cut,
+                cut_count,
                 len(text_ids),
                 language,
                 room,
@@ -263,11 +263,11 @@ class ModelEncoder:
         for row, vectors in self._rows().stream(self.variables, rows):
             place, first, owners = targets[row]
             parts[place][first] = vectors.copy(), np.array(owners, np.int32) + first
-        joined = []
+        sentence_pieces = []
         for by_first in parts:
             in_order = [by_first[first] for first in sorted(by_first)]
-            joined.append(tuple(np.concatenate(side) for side in zip(*in_order)))
-        return joined
+            sentence_pieces.append(tuple(np.concatenate(side) for side in zip(*in_order)))
+        return sentence_pieces
 
     def word_batch(self, sentences: WordLists, language: str, length: int = 0) -> Batch:
         """One batch with a row for each sentence of given words, and the word of each piece: 'groups'.
@@ -293,16 +293,16 @@ class ModelEncoder:
         room = encoder.max_length - 2
         rows = []
         targets = []
-        cut = {}
+        cache = {}
         for place, words in enumerate(sentences):
             ids: list[int] = []
             owners: list[int] = []
             first = 0
             for index, word in enumerate(words):
-                pieces = cut.get(word)
+                pieces = cache.get(word)
                 if pieces is None:
                     pieces = encoder.tokenizer.encode(word, language)[0]
-                    pieces = cut[word] = (pieces or [encoder.tokenizer.vocabulary.unk_id])[:room]
+                    pieces = cache[word] = (pieces or [encoder.tokenizer.vocabulary.unk_id])[:room]
                 if len(ids) + len(pieces) > room:
                     rows.append(Row(ids, group_by_word(owners, pool), number))
                     targets.append((place, first, owners))
@@ -358,17 +358,17 @@ class ModelEncoder:
         targets: list[list[int]] = []
         for line in lines:
             for start, end in self._windows(line):
-                chosen: dict[int, int] = {}  # place in the window -> group
+                group_of: dict[int, int] = {}  # place in the window -> group
                 target = []
                 for place, word in enumerate(line[start:end]):
-                    wanted = index.get(word, -1)
-                    if wanted >= 0 and counts[wanted] < occurrences:
-                        counts[wanted] += 1
-                        chosen[place] = len(target)
-                        target.append(wanted)
+                    word_row = index.get(word, -1)
+                    if word_row >= 0 and counts[word_row] < occurrences:
+                        counts[word_row] += 1
+                        group_of[place] = len(target)
+                        target.append(word_row)
                 if target:
                     ids, owners = encoder.tokenizer.encode_words(line[start:end])
-                    groups = [chosen.get(owner, -1) for owner in owners]
+                    groups = [group_of.get(owner, -1) for owner in owners]
                     rows.append(Row(ids[:room], groups[:room], number))
                     targets.append(target)
         sums = np.zeros((len(words), *self.shape), np.float32)
@@ -377,10 +377,10 @@ class ModelEncoder:
             np.add.at(sums, targets[place], vectors)
         # [W, layers, D]
         sums /= np.maximum(counts, 1)[:, None, None].astype(np.float32)
-        alone = np.flatnonzero(counts == 0)
-        if len(alone):
-            rows = self._sentence_rows([words[i] for i in alone], language)
-            sums[alone] = self._pool(rows, 1)[0]
+        absent_rows = np.flatnonzero(counts == 0)
+        if len(absent_rows):
+            rows = self._sentence_rows([words[i] for i in absent_rows], language)
+            sums[absent_rows] = self._pool(rows, 1)[0]
         return sums, counts
 
 

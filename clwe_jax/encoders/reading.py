@@ -122,7 +122,7 @@ def read(directory: str, query: str = "") -> Reading | None:
     Raises:
       ValueError: a step, an option or a pooling that is unknown here.
     """
-    asked = dict(parse.parse_qsl(query, keep_blank_values=True))
+    options = dict(parse.parse_qsl(query, keep_blank_values=True))
     prompts: Mapping[str, Any] = {}
     fields: dict[str, Any] = {}
     says = []
@@ -132,7 +132,7 @@ def read(directory: str, query: str = "") -> Reading | None:
         prompts = settings.get("prompts") or {}
         fields = _modules(directory)
         fields["prompt"] = prompts.get(settings.get("default_prompt_name") or "", "")
-    elif not asked:
+    elif not options:
         name = str((read_optional(directory, "config.json") or {}).get("_name_or_path") or "")
         if _KNOWN.search(name) or _KNOWN.search(os.path.basename(os.path.abspath(directory))):
             logging.warning(
@@ -144,24 +144,24 @@ def read(directory: str, query: str = "") -> Reading | None:
                 directory,
             )
         return None
-    if any(not re.fullmatch(_VALUES.get(name, "(?!)"), value) for name, value in asked.items()):
+    if any(not re.fullmatch(_VALUES.get(name, "(?!)"), value) for name, value in options.items()):
         raise ValueError(
             f"hf:{directory}?{query}: expected pool={_VALUES['pool']}, layer=last|mean_last4|NUMBER, "
             "prompt=NAME|TEXT, length=NUMBER or normalize=1, with & between them"
         )
-    if "prompt" in asked:
-        fields["prompt"] = prompts.get(asked["prompt"], asked["prompt"])
-    fields |= {name: asked[name] for name in ("pool", "layer") if name in asked}
-    if "length" in asked:
-        fields["max_length"] = int(asked["length"])
-    if "normalize" in asked:
-        fields["normalize"] = asked["normalize"] == "1"
+    if "prompt" in options:
+        fields["prompt"] = prompts.get(options["prompt"], options["prompt"])
+    fields |= {name: options[name] for name in ("pool", "layer") if name in options}
+    if "length" in options:
+        fields["max_length"] = int(options["length"])
+    if "normalize" in options:
+        fields["normalize"] = options["normalize"] == "1"
     if fields.pop("excludes_prompt", False) and fields["prompt"] and fields["pool"] == "mean":
         raise ValueError(
             f"{directory}: include_prompt=false, a mean without the prompt's pieces, is not supported: "
             f"hf:{directory}?prompt="
         )
-    says += ["the address"] * bool(asked)
+    says += ["the address"] * bool(options)
     return Reading(**fields, origin=f"by {' and '.join(says)}")
 
 
@@ -230,13 +230,13 @@ class ReadingEncoder(ModelEncoder):
         batch_size: int = 64,
     ):
         """`reading`: how the vectors are made; the other arguments are those of `ModelEncoder`."""
-        most = objective.max_length
+        max_length = objective.max_length
         if reading.max_length:
             # A row has a place for both special pieces, also for one that the tokenizer lacks.
             lacks = 2 - tokenizer.vocabulary.begins - tokenizer.vocabulary.ends
-            most = min(most, reading.max_length + lacks)
+            max_length = min(max_length, reading.max_length + lacks)
         super().__init__(
-            objective, tokenizer, variables, step, max_length=most, batch_size=batch_size
+            objective, tokenizer, variables, step, max_length=max_length, batch_size=batch_size
         )
         self._options = dict(reading=reading, batch_size=batch_size)
         self.reading = reading
@@ -261,8 +261,8 @@ class ReadingEncoder(ModelEncoder):
             groups, ends = self.reading.groups(len(row.ids), vocabulary)
             rows[place] = dataclasses.replace(row, groups=groups, ends=ends)
         layer = self.reading.layer
-        chosen = self.layers - 1 if layer == "last" else int(layer) if layer.isdigit() else layer
-        [pooled] = self._pool(rows, 1, lambda vectors: select_layer(vectors, chosen))
+        own_layer = self.layers - 1 if layer == "last" else int(layer) if layer.isdigit() else layer
+        [pooled] = self._pool(rows, 1, lambda vectors: select_layer(vectors, own_layer))
         return reduce(self.reading.finish(pooled)[:, None])
 
     def pool_in_all_ways(

@@ -62,8 +62,8 @@ def shares(uses: np.ndarray, latest: np.ndarray) -> np.ndarray:
       uses: uses of the enabled senses since they were seeded, int [..., S].
       latest: latest uses (`SenseState.counts` of all languages), int [..., S].
     """
-    before = uses / np.maximum(uses.sum(-1, keepdims=True), 1)
-    weights = latest + before
+    early_shares = uses / np.maximum(uses.sum(-1, keepdims=True), 1)
+    weights = latest + early_shares
     return weights / np.maximum(weights.sum(-1, keepdims=True), _TINY)
 
 
@@ -163,10 +163,10 @@ class SenseIndex:
         """At most `count` listed words whose uses are spread most evenly over their senses."""
         size = len(self.tokenizer.vocabulary)
         spread = np.zeros(size)
-        for listed in self.frequent_senses.values():
-            entropy = -listed.shares * np.log(np.maximum(listed.shares, _TINY))
-            uses = np.bincount(listed.ids, listed.uses, size)
-            spread += np.where(uses >= _MIN_USES, np.bincount(listed.ids, entropy, size), 0.0)
+        for senses in self.frequent_senses.values():
+            entropy = -senses.shares * np.log(np.maximum(senses.shares, _TINY))
+            uses = np.bincount(senses.ids, senses.uses, size)
+            spread += np.where(uses >= _MIN_USES, np.bincount(senses.ids, entropy, size), 0.0)
         order = np.argsort(-spread, kind="stable")[:count]
         pieces = self.tokenizer.vocabulary.pieces
         return [pieces[number] for number in order if spread[number] > 0]
@@ -179,19 +179,19 @@ class SenseIndex:
           number, slot: word id and slot of the sense.
           k: number of words of each language.
         """
-        listed = self.frequent_senses[direction]
+        senses = self.frequent_senses[direction]
         query = search.unit(self._vectors(direction, np.array([number])))[0, slot]
-        scores = listed.vectors @ np.asarray(query)
+        scores = senses.vectors @ np.asarray(query)
         pieces = self.tokenizer.vocabulary.pieces
         near = []
         for language, member in self.members.items():
-            places = np.flatnonzero(member[listed.ids] & (listed.ids != number))
+            places = np.flatnonzero(member[senses.ids] & (senses.ids != number))
             places = places[np.argsort(-scores[places], kind="stable")]
             # Of each word its nearest sense; sorting restores the order of the scores.
-            _, firsts = np.unique(listed.ids[places], return_index=True)
+            _, firsts = np.unique(senses.ids[places], return_index=True)
             for place in places[np.sort(firsts)[:k]]:
-                word = pieces[listed.ids[place]]
-                sense = self.number(listed.slots[place])
+                word = pieces[senses.ids[place]]
+                sense = self.number(senses.slots[place])
                 near.append(NearSense(word, language, sense, float(scores[place])))
         return tuple(near)
 
@@ -284,9 +284,9 @@ class SenseIndex:
             uses, latest = (np.where(enabled, x, 0) for x in (uses, latest.sum(-1)))
             words, slots = np.nonzero(uses)
             vectors = np.asarray(search.unit(self._vectors(name, ids)[words, slots]))
-            used = uses[words, slots]
+            slot_uses = uses[words, slots]
             share = shares(uses, latest)[words, slots]
-            by_direction[name] = FrequentSenses(ids[words], slots, used, share, vectors)
+            by_direction[name] = FrequentSenses(ids[words], slots, slot_uses, share, vectors)
         return by_direction
 
     def _state_rows(self, direction: str, ids: np.ndarray, *names: str) -> list[np.ndarray]:

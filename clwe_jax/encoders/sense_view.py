@@ -149,11 +149,11 @@ class SenseView:
           ValueError: an unknown language or direction, or a word that is not in the vocabulary.
         """
         key, number = self._word(word, lang)
-        read = self._read(key, number, lang) if examples else {}
-        answers = self._answers(number, lang, read[lang].vectors) if lang in read else {}
+        contexts = self._read(key, number, lang) if examples else {}
+        answers = self._answers(number, lang, contexts[lang].vectors) if lang in contexts else {}
         senses = []
         for name in self._list_directions(direction):
-            slots = {x: self._assign(name, number, part.vectors) for x, part in read.items()}
+            slots = {x: self._assign(name, number, part.vectors) for x, part in contexts.items()}
             rows = [
                 Sense(
                     word=key,
@@ -165,7 +165,7 @@ class SenseView:
                     enabled=bool(enabled),
                     translations=_most_frequent(answers, slots[lang][0] == slot) if answers else (),
                     nearest=self.index.near(name, number, slot, k) if enabled else (),
-                    examples=_clearest(read, slots, slot, examples),
+                    examples=_clearest(contexts, slots, slot, examples),
                 )
                 for slot, uses, share, enabled in zip(*self.index.usage(name, number))
             ]
@@ -213,7 +213,7 @@ class SenseView:
             raise ValueError(f"The model's dictionary has no translation of {key!r} to {to!r}")
         cosines = self._fits(candidates, to, self._in_context(key, lang, context))[:, 0]
         scores = cosines.max(-1).mean(0)
-        best, *others = np.argsort(-scores, kind="stable")
+        best, *runners_up = np.argsort(-scores, kind="stable")
         direction, slot = np.unravel_index(cosines[:, best].argmax(), cosines[:, best].shape)
         pieces = self._tokenizer.vocabulary.pieces
         return Translated(
@@ -222,7 +222,7 @@ class SenseView:
             sense=self.index.number(slot),
             direction=self.directions[direction],
             score=float(scores[best]),
-            others=tuple((pieces[candidates[i]], float(scores[i])) for i in others),
+            others=tuple((pieces[candidates[i]], float(scores[i])) for i in runners_up),
         )
 
     def export(self, direction: str, max_senses: int) -> tuple[list[tuple], np.ndarray]:
@@ -231,19 +231,19 @@ class SenseView:
         Returns:
           Rows (label, word, sense, languages, share, uses); unit sense vectors, float32 [N, d].
         """
-        listed = self.index.frequent_senses[direction]
-        order = np.argsort(-listed.uses, kind="stable")[:max_senses]
+        senses = self.index.frequent_senses[direction]
+        order = np.argsort(-senses.uses, kind="stable")[:max_senses]
         pieces = self._tokenizer.vocabulary.pieces
         rows = []
         for place in order:
-            number = listed.ids[place]
-            sense = self.index.number(listed.slots[place])
+            number = senses.ids[place]
+            sense = self.index.number(senses.slots[place])
             languages = "+".join(x for x, member in self.index.members.items() if member[number])
-            share = float(listed.shares[place])
-            uses = int(listed.uses[place])
+            share = float(senses.shares[place])
+            uses = int(senses.uses[place])
             word = pieces[number]
             rows.append((f"{word}_{sense}", word, sense, languages, share, uses))
-        return rows, listed.vectors[order]
+        return rows, senses.vectors[order]
 
     def _list_directions(self, direction: str | None) -> tuple[str, ...]:
         if direction is not None and direction not in self.directions:
@@ -259,10 +259,10 @@ class SenseView:
         if len(words) != 1:
             raise ValueError(f"{word!r}: expected one word, found {len(words)}: {words}")
         if words[0] not in vocabulary.words:
-            near = difflib.get_close_matches(words[0], self.index.frequent.get(lang, ()), 1)
+            guesses = difflib.get_close_matches(words[0], self.index.frequent.get(lang, ()), 1)
             raise ValueError(
                 f"{words[0]!r} is not among the vocabulary's {len(vocabulary):,} words, so it has "
-                f"no senses.{f' Did you mean {near[0]!r}?' if near else ''}"
+                f"no senses.{f' Did you mean {guesses[0]!r}?' if guesses else ''}"
             )
         return words[0], vocabulary.id(words[0])
 
@@ -281,8 +281,8 @@ class SenseView:
         members = self.index.members
         by_language = {}
         # A sense of a word of several languages may occur only in another language's text.
-        others = [x for x in self._tokenizer.languages if x != lang and members[x][number]]
-        for language in (lang, *others):
+        other_languages = [x for x in self._tokenizer.languages if x != lang and members[x][number]]
+        for language in (lang, *other_languages):
             lines = list(self._lines_with(word, language))
             if lines:
                 places = [WordInContext(words, words.index(word), language) for _, words in lines]
@@ -314,31 +314,31 @@ class SenseView:
         return np.stack(cosines)
 
     def _lines_with(self, word: str, lang: str) -> Iterator[tuple[str, list[str]]]:
-        seen: set[str] = set()
+        seen_lines: set[str] = set()
         for line in self._texts(lang) if self._texts is not None else ():
-            if line in seen or word not in self._tokenizer.normalizer(line, lang):
+            if line in seen_lines or word not in self._tokenizer.normalizer(line, lang):
                 continue
             words = self._tokenizer.words(line, lang)
             if word in words:
-                seen.add(line)
+                seen_lines.add(line)
                 yield line, words
-                if len(seen) == _OCCURRENCES:
+                if len(seen_lines) == _OCCURRENCES:
                     return
 
     def _language_of(self, word: str, to: str) -> str:
-        others = [x for x in self._tokenizer.languages if x != to]
-        if not others:
+        candidates = [x for x in self._tokenizer.languages if x != to]
+        if not candidates:
             raise ValueError(
                 f"This model has learned only {to!r}: it has no language to translate from"
             )
-        if len(others) > 1:
-            others = [x for x in others if self._is_listed(word, x)]
-        if len(others) != 1:
+        if len(candidates) > 1:
+            candidates = [x for x in candidates if self._is_listed(word, x)]
+        if len(candidates) != 1:
             raise ValueError(
                 f"The language of {word!r} is not clear: give lang=, one of "
                 f"{', '.join(self._tokenizer.languages)}"
             )
-        return others[0]
+        return candidates[0]
 
     def _is_listed(self, word: str, lang: str) -> bool:
         ids_of_words = self._tokenizer.vocabulary.words

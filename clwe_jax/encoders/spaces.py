@@ -133,10 +133,10 @@ class StaticSpaces(LoadedEncoder):
           max_words: number of words of each language; None: all.
         """
         x, y = (vectors.top(max_words) for vectors in self.space(source, target))
-        one = dataclasses.replace(x, vectors=self.as_words(x.vectors))
+        source_words = dataclasses.replace(x, vectors=self.as_words(x.vectors))
         if source == target:
-            return one, one
-        return one, dataclasses.replace(y, vectors=self.as_words(y.vectors))
+            return source_words, source_words
+        return source_words, dataclasses.replace(y, vectors=self.as_words(y.vectors))
 
     def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
         """The vector of a word in the hub's space, float32 [D], or one from its spelling.
@@ -237,9 +237,9 @@ class StaticSpaces(LoadedEncoder):
         phrases = self.phrases(language)
         # Most pieces between spaces repeat, so each is normalised and segmented once.
         words_of = self._pieces.setdefault(language, {})
-        split = []
+        word_lists = []
         for text in texts:
-            cut: list[str] = []
+            text_words: list[str] = []
             for piece in text.split():
                 words = words_of.get(piece)
                 if words is None:
@@ -248,9 +248,9 @@ class StaticSpaces(LoadedEncoder):
                     words = list(itertools.chain.from_iterable(parts))
                     if len(piece) <= _MAX_LETTERS and len(words_of) < _MAX_CACHED:
                         words_of[piece] = words
-                cut += words
-            split.append(phrases(cut))
-        return split
+                text_words += words
+            word_lists.append(phrases(text_words))
+        return word_lists
 
     def save(self, workdir: str, packed: bool = False) -> None:
         """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz and the other parts, then spaces.json.
@@ -381,15 +381,15 @@ def load(
         languages, aligned = (list(description[x]) for x in ("languages", "aligned"))
         shared = {language: frozenset(x) for language, x in description["shared"].items()}
         normalizer = Normalizer(description["lower_case"], description["simplify_chinese"])
-    inside = functools.partial(os.path.join, workdir)
-    raw = {x: stored.load(inside(_RAW, f"{x}.npz"), narrow=True)[0] for x in languages}
+    in_folder = functools.partial(os.path.join, workdir)
+    raw = {x: stored.load(in_folder(_RAW, f"{x}.npz"), narrow=True)[0] for x in languages}
     return StaticSpaces(
         raw=raw,
         shared=shared,
-        alignments={x: Alignment.load(inside(_ALIGNMENTS, f"{x}-{hub}.npz")) for x in aligned},
+        alignments={x: Alignment.load(in_folder(_ALIGNMENTS, f"{x}-{hub}.npz")) for x in aligned},
         hub=hub,
         normalizer=normalizer,
         frequencies=frequencies.load(workdir),
-        spelling=Spelling.load(inside(_SPELLING)) if description.get("spelling") else None,
+        spelling=Spelling.load(in_folder(_SPELLING)) if description.get("spelling") else None,
         entries=dictionary_entries.load(workdir, raw),
     )

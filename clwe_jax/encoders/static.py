@@ -157,9 +157,9 @@ class StaticEncoder:
         # An unknown word has the row -1, which the comparison below leaves out too.
         rows = np.unique(vectors.rows(wanted))
         rows = np.concatenate([np.arange(frequent), rows[rows >= frequent]])
-        taken = vectors.take(rows)
-        compared = self.as_words(taken.vectors)[:, None]
-        return WordSpace(taken.words, compared, frequent, keys=taken.keys or ())
+        subset = vectors.take(rows)
+        compared = self.as_words(subset.vectors)[:, None]
+        return WordSpace(subset.words, compared, frequent, keys=subset.keys or ())
 
     def _means(
         self, words: Sequence[str], language: str, change: Callable[[np.ndarray], np.ndarray]
@@ -206,12 +206,12 @@ class SpellingCache:
 
     def __call__(self, words: Sequence[str], language: str) -> np.ndarray:
         """float32 [words, D], of one word at least."""
-        last = self._last.get(language, {})
-        new = [word for word in words if word not in last]
-        if new:
-            last = last | dict(zip(new, self.make(new, language)))
-        self._last[language] = {word: last[word] for word in words}
-        return np.stack([last[word] for word in words])
+        word_vectors = self._last.get(language, {})
+        new_words = [word for word in words if word not in word_vectors]
+        if new_words:
+            word_vectors = word_vectors | dict(zip(new_words, self.make(new_words, language)))
+        self._last[language] = {word: word_vectors[word] for word in words}
+        return np.stack([word_vectors[word] for word in words])
 
 
 def known_parts(word: str, index: Container[str]) -> list[str]:
@@ -239,9 +239,9 @@ def add_spelled(
     vector_rows = vectors.rows(words)
     rows = np.zeros((len(words), vectors.dim), np.float32)
     rows[vector_rows >= 0] = vectors.vectors[vector_rows[vector_rows >= 0]]
-    others = np.flatnonzero(vector_rows < 0)
-    if len(others):
-        rows[others] = spell([words[place] for place in others.tolist()])
+    missing_rows = np.flatnonzero(vector_rows < 0)
+    if len(missing_rows):
+        rows[missing_rows] = spell([words[place] for place in missing_rows.tolist()])
     has_vector = (vector_rows >= 0) | rows.any(1)
     return Vectors([word for word, kept in zip(words, has_vector) if kept], rows[has_vector])
 
@@ -279,9 +279,9 @@ def weighted_means(
     totals = np.bincount(lines, weight, len(sentences))
     weight = np.where(totals[lines] > 0, weight, 1)
     totals = np.where(totals > 0, totals, np.bincount(lines, minlength=len(sentences)))
-    used, columns = np.unique(rows, return_inverse=True)
+    used_rows, columns = np.unique(rows, return_inverse=True)
     splits = np.concatenate([[0], np.cumsum(np.bincount(lines, minlength=len(sentences)))])
     shares = (weight / totals[lines]).astype(np.float32)
     # [N, used words]: rows of a narrower type become float32 only where they are used.
-    matrix = sparse.csr_matrix((shares, columns, splits), (len(sentences), len(used)))
-    return matrix @ np.asarray(vectors.vectors[used], np.float32)
+    matrix = sparse.csr_matrix((shares, columns, splits), (len(sentences), len(used_rows)))
+    return matrix @ np.asarray(vectors.vectors[used_rows], np.float32)

@@ -83,10 +83,10 @@ def write(
     if dim:
         rows = reduce_dim(rows, dim)
     capitals = [] if normalizer.lower_case else _with_capitals(places)
-    characters, others = _add_continuations(places)
-    others = capitals + others
-    if others:  # else it would copy the whole table
-        rows = np.concatenate([rows, rows[others]])
+    characters, copied_rows = _add_continuations(places)
+    copied_rows = capitals + copied_rows
+    if copied_rows:  # else it would copy the whole table
+        rows = np.concatenate([rows, rows[copied_rows]])
     # The vocabulary's own specials come first, and their rows are 0.
     vocabulary = WordVocabulary([*SPECIALS, *places])
     tokenizer = Tokenizer(tuple(spaces), normalizer, Segmenter(), vocabulary)
@@ -134,8 +134,8 @@ def _merge_languages(
       word -> its row; the rows, after those of `SPECIALS`, which are 0: float32 [rows, D]; the number of entries
       that were left out, which are no words; and the number of strings of several languages.
     """
-    taken = {language: vectors.own_keys[: words or None] for language, vectors in spaces.items()}
-    size = len(SPECIALS) + sum(map(len, taken.values()))
+    keys = {language: vectors.own_keys[: words or None] for language, vectors in spaces.items()}
+    size = len(SPECIALS) + sum(map(len, keys.values()))
     rows = np.zeros((size, next(iter(spaces.values())).dim), np.float32)
     uses = np.zeros(size, np.float32)
     places: dict[str, int] = {}
@@ -143,7 +143,7 @@ def _merge_languages(
     shared = set()
     for language, vectors in spaces.items():
         of_language = weights.get(language, {})
-        for row, word in enumerate(taken[language]):
+        for row, word in enumerate(keys[language]):
             # A piece of BERT's in files of vectors would be taken for the rest of a word.
             if " " in word or word in SPECIALS or word.startswith(INSIDE_MARK):
                 left_out += 1
@@ -176,8 +176,8 @@ def reduce_dim(rows: np.ndarray, dim: int) -> np.ndarray:
     lose 17 points of retrieval where random ones lose 6.
     """
     # A fixed seed: the same vectors give the same file.
-    drawn = np.random.default_rng(0).standard_normal((rows.shape[1], dim))
-    return rows @ np.linalg.qr(drawn)[0].astype(np.float32)
+    directions = np.random.default_rng(0).standard_normal((rows.shape[1], dim))
+    return rows @ np.linalg.qr(directions)[0].astype(np.float32)
 
 
 def _with_capitals(places: dict[str, int]) -> list[int]:
@@ -194,9 +194,9 @@ def _with_capitals(places: dict[str, int]) -> list[int]:
     """
     rows = []
     for word, row in list(places.items()):
-        for other in (word[:1].upper() + word[1:], word.upper()):
-            if other.lower() == word and other not in places:
-                places[other] = len(SPECIALS) + len(places)
+        for capital in (word[:1].upper() + word[1:], word.upper()):
+            if capital.lower() == word and capital not in places:
+                places[capital] = len(SPECIALS) + len(places)
                 rows.append(row)
     return rows
 
@@ -214,16 +214,16 @@ def _add_continuations(places: dict[str, int]) -> tuple[list[str], list[int]]:
       The characters; and for each word that was added the row that it has too.
     """
     unspaced = {word: word for word in places if is_unspaced(word)}
-    others = ""
+    mark_characters = ""
     if any(map(has_marks, unspaced)):
         # Words end where no combining mark follows.
         unspaced = {close_clusters(end_syllables(word)): word for word in unspaced}
         # Also those of no word, or a run would end before them, inside a cluster.
-        others = marked_scripts()
-    characters = list(dict.fromkeys(itertools.chain(*unspaced, others)))
-    every = dict.fromkeys(characters, _NOTHING) | {x: places[word] for x, word in unspaced.items()}
+        mark_characters = marked_scripts()
+    characters = list(dict.fromkeys(itertools.chain(*unspaced, mark_characters)))
+    rows = dict.fromkeys(characters, _NOTHING) | {x: places[word] for x, word in unspaced.items()}
     added = {x: _NOTHING for x in characters if x not in places}
-    added |= {INSIDE_MARK + word: row for word, row in every.items()}
+    added |= {INSIDE_MARK + word: row for word, row in rows.items()}
     for word in added:
         places[word] = len(SPECIALS) + len(places)
     return characters, list(added.values())

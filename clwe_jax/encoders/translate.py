@@ -60,11 +60,11 @@ def translate(
     vocabulary = tokenizer.vocabulary
     max_length = objective.max_length
     ids = [tokenizer.encode(text, source)[0] for text in texts]
-    cut = sum(len(x) >= max_length for x in ids)
-    if cut:
+    cut_count = sum(len(x) >= max_length for x in ids)
+    if cut_count:
         logging.warning(
             "%d of %d texts (%s) are longer than %d pieces; their ends are not translated",
-            cut,
+            cut_count,
             len(ids),
             source,
             max_length - 1,
@@ -83,13 +83,13 @@ def translate(
             for row, place in enumerate(places):
                 text = [*ids[place][: max_length - 1], vocabulary.sep_id]
                 inputs[row, : len(text)] = text
-            read, write = (np.full(batch_size, x, np.int32) for x in numbers)
-            batch = {"inputs": inputs, "source_language_ids": read, "language_ids": write}
-            written = np.asarray(
+            sources, targets = (np.full(batch_size, x, np.int32) for x in numbers)
+            batch = {"inputs": inputs, "source_language_ids": sources, "language_ids": targets}
+            outputs = np.asarray(
                 program(model.variables, batch, width=width, penalty=penalty, length=max_length)
             )
             for row, place in enumerate(places):
-                translations[place] = spell_pieces(written[row].tolist(), vocabulary)
+                translations[place] = spell_pieces(outputs[row].tolist(), vocabulary)
             advance(len(places))
     return translations
 

@@ -35,10 +35,10 @@ def collect(
     while chunk := list(islice(lines, _AT_ONCE)):
         for words, vectors in encoder.in_context(chunk, language):
             rows = np.array([index.get(word, -1) for word in words], np.int64)
-            wanted = rows >= 0
+            is_indexed = rows >= 0
             # A word may occur twice in a text, which `+=` would count once.
-            np.add.at(sums, rows[wanted], vectors[wanted])
-            np.add.at(counts, rows[wanted], 1)
+            np.add.at(sums, rows[is_indexed], vectors[is_indexed])
+            np.add.at(counts, rows[is_indexed], 1)
     means = sums / np.maximum(counts, 1)[:, None, None]
     return means.astype(np.float32), counts
 
@@ -59,11 +59,11 @@ def centers(state: SenseState, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarra
     ids, places = np.unique(pairs, return_inverse=True)
     left, right = places.reshape(-1, 2).T
     parts = state.centers, state.projected, state.enabled & (state.total > 0)
-    vectors, projected, used = (np.asarray(jax.device_get(x[ids])) for x in parts)
+    vectors, projected, is_used = (np.asarray(jax.device_get(x[ids])) for x in parts)
     unit = np.asarray(search.unit(projected))
     cosines = np.einsum("psk,ptk->pst", unit[left], unit[right])  # [P, S, S]
     # Unused and removed senses are no neighbours: their centers stand for no text.
-    cosines[~(used[left][:, :, None] & used[right][:, None])] = -np.inf
+    cosines[~(is_used[left][:, :, None] & is_used[right][:, None])] = -np.inf
     best = cosines.argmax(2)
     back = np.take_along_axis(cosines.argmax(1), best, axis=1)  # best sense of each best sense
     # A pair without used senses on both sides has no finite fit.

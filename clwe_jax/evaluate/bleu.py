@@ -97,12 +97,12 @@ class Bleu(ByIdentity, BleuEvaluation):
             sides = {pair.source: pairs.source, pair.target: pairs.target}
             for source, target in ((pair.source, pair.target), (pair.target, pair.source)):
                 translations = self._translate(model, sides[source], source, target)
-                wanted = [join_words(model.words(text, target)) for text in sides[target]]
-                bleu, chrf, signature = scores(translations, wanted, target)
+                references = [join_words(model.words(text, target)) for text in sides[target]]
+                bleu, chrf, signature = scores(translations, references, target)
                 yield f"bleu/{source}-{target}", bleu
                 yield f"chrf/{source}-{target}", chrf
                 totals.append((bleu, chrf))
-                shown = zip(sides[source], translations, wanted)
+                examples = zip(sides[source], translations, references)
                 self.examples.extend(
                     {
                         "direction": f"{source}-{target}",
@@ -111,7 +111,7 @@ class Bleu(ByIdentity, BleuEvaluation):
                         "reference": right,
                         "signature": signature,
                     }
-                    for text, written, right in list(shown)[:_EXAMPLES]
+                    for text, written, right in list(examples)[:_EXAMPLES]
                 )
         if totals:
             yield "bleu/mean", sum(x for x, _ in totals) / len(totals)

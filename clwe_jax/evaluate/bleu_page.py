@@ -34,10 +34,10 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     if not directions:
         return None
     rows = run.examples(_NAME)
-    measured = [path for path in _COLUMNS if f"{path}/mean" in run.figures]
-    cells = [[_arrow(x), *(Metric(f"{y}/{x}") for y in measured)] for x in directions]
-    total = ["mean", *(Metric(f"{x}/mean") for x in measured)]
-    columns = [Column("Direction"), *(Column(_COLUMNS[x]) for x in measured)]
+    metrics = [path for path in _COLUMNS if f"{path}/mean" in run.figures]
+    cells = [[_arrow(x), *(Metric(f"{y}/{x}") for y in metrics)] for x in directions]
+    total = ["mean", *(Metric(f"{x}/mean") for x in metrics)]
+    columns = [Column("Direction"), *(Column(_COLUMNS[x]) for x in metrics)]
     signatures = "; ".join(dict.fromkeys(row["signature"] for row in rows))
     note = f"sacrebleu's signatures of BLEU and chrF: {signatures}" if rows else ""
     lines = [Line(_arrow(x), f"{_NAME}/{x}") for x in directions]
@@ -48,7 +48,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     if rows:
         blocks.append(_examples(rows))
     text = "Translations of held-out sentences, compared with their references in normalised words."
-    if {*measured} - {_NAME, "chrf"}:
+    if {*metrics} - {_NAME, "chrf"}:
         text += (
             " Word by word: each word becomes the nearest word of the other language by CSLS; the "
             "dictionary's vectors need no training."

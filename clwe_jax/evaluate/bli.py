@@ -124,8 +124,8 @@ class LexiconInduction(ByIdentity, BliEvaluation):
                 empty.append(test.name)
             # Vectors of a language that no later test needs leave the memory.
             later: set[str] = set()
-            for other in self._tests[place + 1 :]:
-                later |= {other.source, other.target}
+            for later_test in self._tests[place + 1 :]:
+                later |= {later_test.source, later_test.target}
             spaces = {language: space for language, space in spaces.items() if language in later}
         if empty:
             logging.warning(
@@ -139,26 +139,26 @@ class LexiconInduction(ByIdentity, BliEvaluation):
 
     def _space(self, model: Encoder, language: str, sample: WordSample) -> WordSpace:
         # The words of all its tests, so that one space serves them.
-        wanted = set().union(*(t.entries for t in self._tests if t.source == language))
-        return model.vocabulary(language, sorted(wanted), sample)
+        words = set().union(*(t.entries for t in self._tests if t.source == language))
+        return model.vocabulary(language, sorted(words), sample)
 
     def _measure(
         self, test: TestSet, source: WordSpace, target: WordSpace, shared: csls.SharedProducts
     ) -> Iterator[tuple[str, float]]:
         tags_of = tags.read(self.tags, test.source, self.context.normalizer) if self.tags else {}
         induced = WordInduction(test, source, target, tags_of)
-        shown = None
+        all_places = None
         items = number_texts(_shared_words(test))
         for method in self._methods:
             places = self._places(method, induced, source, target, self.layer, shared)
-            if shown is None or method == "csls":
-                shown = places.all
+            if all_places is None or method == "csls":
+                all_places = places.all
             path = f"bli/{test.name}/p@1{SUFFIXES[method]}"
             self.outcomes[path] = Outcomes(places.all == 1, items)
             distinct = induced.has_other_spelling
             if distinct.any():
-                right = places.distinct[distinct] == 1
-                self.outcomes[f"{path}_distinct"] = Outcomes(right, items[distinct])
+                is_right = places.distinct[distinct] == 1
+                self.outcomes[f"{path}_distinct"] = Outcomes(is_right, items[distinct])
             yield from induced.figures(SUFFIXES[method], places)
         yield from induced.counts()
         yield "chance", 1 / target.frequent_count
@@ -168,7 +168,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
                 places = self._places(method, induced, source, target, layer, shared)
                 for top in _LAYER_TOPS:
                     yield f"layer{layer}/p@{top}{SUFFIXES[method]}", precision(places.all, top)
-        self.details.extend(induced.rows(*self._find_nearest(induced, source, target), shown))
+        self.details.extend(induced.rows(*self._find_nearest(induced, source, target), all_places))
 
     def _places(
         self,
@@ -180,12 +180,12 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         shared: csls.SharedProducts,
     ) -> Places:
         """The places of the right candidates by a method."""
-        lines, right = induced.questions
+        lines, answers = induced.questions
         queries = select_layer(source.vectors, layer)
         ranked = ranks.ranks_of_answers(
             queries[induced.source_rows[induced.has_vector][lines]],
             select_layer(target.vectors[: target.frequent_count], layer),
-            right,
+            answers,
             min(_DEPTH, target.frequent_count),
             _RETRIEVAL[method],
             pool=queries[: source.frequent_count],
@@ -244,8 +244,8 @@ def means(figures: Mapping[str, float]) -> dict[str, float]:
     for name, value in figures.items():
         _, pair, metric = name.split("/", 2)
         pairs.add(pair)
-        counted = metric.startswith(("words", "pairs")) or metric.endswith(("_low", "_high"))
-        if "/" not in metric and not counted:
+        is_left_out = metric.startswith(("words", "pairs")) or metric.endswith(("_low", "_high"))
+        if "/" not in metric and not is_left_out:
             by_metric[f"bli/{metric}"].append(value)
     return {
         m: float(np.mean(values)) for m, values in by_metric.items() if len(values) == len(pairs)

@@ -37,18 +37,18 @@ _WORDS = {
 def _headlines(ending: str) -> Iterable[Headline]:
     """The headlines of a set of test words, by method."""
     label, sentence, coverage = _WORDS[ending]
-    for how in _ORDER:
-        metric = f"{_NAME}/*/p@1{_METHODS[how]}{ending}"
+    for method in _ORDER:
+        metric = f"{_NAME}/*/p@1{_METHODS[method]}{ending}"
         yield Headline(
             metric,
-            f"{label}, {_SHORT.get(how, how)}",
+            f"{label}, {_SHORT.get(method, method)}",
             floors=(f"{FLOOR}{metric}",),
             chance=_CHANCE,
-            sentence=sentence and f"{{}} {sentence} by {how}",
+            sentence=sentence and f"{{}} {sentence} by {method}",
             meaning="share of words whose nearest word is a translation; good from 30% on",
             coverage=coverage,
             group=label,
-            key=_KEYS.get((ending, how), ""),
+            key=_KEYS.get((ending, method), ""),
         )
 
 
@@ -60,9 +60,9 @@ def describe_tests(run: RunFolder) -> str:
     pairs = list(figures.by_pair(run.figures, _NAME))
     if len(pairs) == 1:
         return _describe_pair(run, pairs[0])
-    many = f"{len(pairs)} directions" if pairs else ""
-    named = run.test_folder(_NAME), many, _size(run, pairs)
-    return ", ".join(filter(None, named))
+    directions = f"{len(pairs)} directions" if pairs else ""
+    parts = run.test_folder(_NAME), directions, _size(run, pairs)
+    return ", ".join(filter(None, parts))
 
 
 def _describe_pair(run: RunFolder, pair: str) -> str:
@@ -87,9 +87,9 @@ def _size(run: RunFolder, pairs: Sequence[str]) -> str:
 def main_method(results: Mapping[str, float]) -> tuple[str, str]:
     """(name, ending) of the main method: the most preferred one that was measured."""
     names = set().union(*figures.by_subject(results, _NAME).values())
-    measured = [how for how in _ORDER if f"p@1{_METHODS[how]}" in names]
-    how = measured[-1] if measured else "nearest neighbour"
-    return how, _METHODS[how]
+    methods = [method for method in _ORDER if f"p@1{_METHODS[method]}" in names]
+    method = methods[-1] if methods else "nearest neighbour"
+    return method, _METHODS[method]
 
 
 def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:

@@ -75,8 +75,8 @@ class WordInduction:
         self._translates_itself = np.array([word in gold for word, gold in entries])
         self._covered = self.has_vector & np.array([bool(x) for x in self._candidates])
         self._covered_distinct = self.has_vector & np.array([bool(x) for x in self._distinct])
-        ranked = self.has_vector & (self.source_rows < source.frequent_count)
-        self._ranks = np.where(ranked, self.source_rows + 1, 0)
+        is_ranked = self.has_vector & (self.source_rows < source.frequent_count)
+        self._ranks = np.where(is_ranked, self.source_rows + 1, 0)
         self._groups = {**dict(_frequency_groups(self._ranks)), **_tag_groups(self._words, tags)}
 
     def counts(self) -> Iterator[tuple[str, float]]:
@@ -87,8 +87,8 @@ class WordInduction:
         yield "coverage", float(self._covered.mean())
         yield "oov", float((~self.has_vector).mean())
         if self.has_other_spelling.any():
-            covered = self._covered_distinct[self.has_other_spelling]
-            yield "coverage_distinct", float(covered.mean())
+            is_covered = self._covered_distinct[self.has_other_spelling]
+            yield "coverage_distinct", float(is_covered.mean())
         if self._source.counts is not None:
             alone = self.has_vector & (self._source.counts[self.source_rows] == 0)
             yield "isolated", float(alone.mean())
@@ -112,12 +112,12 @@ class WordInduction:
         """
         with_vector = np.flatnonzero(self.has_vector).tolist()
         lines = list(range(len(with_vector)))
-        right = [self._candidates[word] for word in with_vector]
+        answers = [self._candidates[word] for word in with_vector]
         for line, word in enumerate(with_vector):
             if self._distinct[word] != self._candidates[word]:
                 lines.append(line)
-                right.append(self._distinct[word])
-        return np.array(lines, int), right
+                answers.append(self._distinct[word])
+        return np.array(lines, int), answers
 
     def places(self, ranked: np.ndarray) -> Places:
         """The places of the right candidates.
@@ -175,7 +175,7 @@ class WordInduction:
                 ]
                 keys = [(self._target_keys[row], score) for row, (_, score) in zip(rows, near)]
             place = int(places[number])
-            covered = bool(self._covered[number])
+            is_covered = bool(self._covered[number])
             row = {
                 "pair": self._test.name,
                 "word": _spell(word, self._source),
@@ -184,7 +184,7 @@ class WordInduction:
                 "distinct": bool(self.has_other_spelling[number]),
                 "found": near,
                 "place": place,
-                "kind": _kind(word, bool(self.has_vector[number]), covered, place, keys),
+                "kind": _kind(word, bool(self.has_vector[number]), is_covered, place, keys),
             }
             yield row | ({"tag": self._tags[word]} if word in self._tags else {})
 

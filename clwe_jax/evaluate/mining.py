@@ -70,10 +70,10 @@ class BitextMining(ByIdentity, MiningEvaluation):
             x = select_layer(view.sentences(source, pair.source), MEAN_OF_LAST_LAYERS)
             y = select_layer(view.sentences(target, pair.target), MEAN_OF_LAST_LAYERS)
             half = len(x) // 2
-            first, right, total = self._mix_halves(x[:half], y[:half])
-            threshold = mining.best_threshold(first.scores, right, total)
-            mined, right, total = self._mix_halves(x[half:], y[half:])
-            precision, recall, f1 = mining.quality(right[mined.scores >= threshold], total)
+            first, is_right, total = self._mix_halves(x[:half], y[:half])
+            threshold = mining.best_threshold(first.scores, is_right, total)
+            mined, is_right, total = self._mix_halves(x[half:], y[half:])
+            precision, recall, f1 = mining.quality(is_right[mined.scores >= threshold], total)
             name = f"mining/{pair.name}"
             yield f"{name}/precision", precision
             yield f"{name}/recall", recall

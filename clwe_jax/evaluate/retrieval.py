@@ -159,9 +159,9 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             by_metric.setdefault("retrieval/chance", []).append(1 / len(source))
         for metric, values in by_metric.items():
             yield metric, float(np.mean(values))
-        encoded, cut = _count_sentences(model) - counts_before
-        if encoded:
-            yield "retrieval/cut", float(cut / encoded)
+        encoded_count, cut_count = _count_sentences(model) - counts_before
+        if encoded_count:
+            yield "retrieval/cut", float(cut_count / encoded_count)
         if last_target is not None and SIF not in targets:
             logging.info("Retrieval without SIF: the model has no counts of its words")
 
@@ -174,15 +174,15 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         # For `mean`: vectors are averaged. `mean_last4`, of `_measure_layers`, averages accuracies.
         x = select_layer(x, MEAN_OF_LAST_LAYERS)
         y = select_layer(y, MEAN_OF_LAST_LAYERS)
-        right = nearest_is_translation(x, y, (self.neighbourhood, _FEW_NEIGHBOURS))
+        is_right = nearest_is_translation(x, y, (self.neighbourhood, _FEW_NEIGHBOURS))
         for side, direction in enumerate(_directions(pair)):
             for ending in _ENDINGS:
-                outcomes = Outcomes(right[ending][side], items)
+                outcomes = Outcomes(is_right[ending][side], items)
                 self.outcomes[f"{prefix}/{direction}/mean{ending}"] = outcomes
                 accuracy = float(outcomes.right.mean())
                 for metric, value in _with_interval(f"mean{ending}", accuracy, len(x)):
                     yield direction, metric, value
-            yield direction, f"mean{_CSLS_OF_FEW}", float(right[_CSLS_OF_FEW][side].mean())
+            yield direction, f"mean{_CSLS_OF_FEW}", float(is_right[_CSLS_OF_FEW][side].mean())
 
     def _measure_layers(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, float]]:
         """The accuracy of each layer from source to target, and the mean of the last four; layer 0 is not one of them."""
@@ -205,12 +205,12 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Bitext, list[str], list[str]]]:
         """Each pair of languages with its source and target sentences, without repeated ones."""
-        read = self.context.read_pairs(
+        sentence_pairs = self.context.read_pairs(
             self.data, option="evals.retrieval.data", limit=self.max_sentences
         )
         return [
             (bitext, *drop_repeats(lines.source, lines.target, bitext.paths[0]))
-            for bitext, lines in read
+            for bitext, lines in sentence_pairs
         ]
 
 

@@ -94,9 +94,9 @@ def describe_tests(run: RunFolder) -> str:
     count = sum(
         round(1 / chance) for chance in chances if chance
     )  # chance is one over the sentences
-    many = f"{len(pairs)} language pairs" if len(pairs) > 1 else ""
+    pairs_text = f"{len(pairs)} language pairs" if len(pairs) > 1 else ""
     size = f"{figures.count(count)} sentence pairs" if count else ""
-    return ", ".join(filter(None, (run.test_folder(_NAME), many, size)))
+    return ", ".join(filter(None, (run.test_folder(_NAME), pairs_text, size)))
 
 
 def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
@@ -180,49 +180,49 @@ def _every_layer(
     names = set().union(*by_pair.values())
     layers = sorted({int(match[1]) for match in map(_LAYER.match, names) if match})
     tables = []
-    for how, end in _METHODS.items():
+    for method, end in _METHODS.items():
         columns = {
             f"layer{k}/acc@1{end}": Column(f"layer {k}", "percent", main=False) for k in layers
         }
-        closed = f"Every pair and layer, {how}"
+        closed = f"Every pair and layer, {method}"
         tables += table(_NAME, pairs, columns, by_pair, "Pair", mean=False, closed=closed)
     return tables
 
 
 def _by_layer(run: RunFolder, others: Sequence[RunFolder]) -> list[Chart]:
     """A chart of each method, all with the same y axis."""
-    metrics = {how: f"{_NAME}/layer*/acc@1{end}" for how, end in _METHODS.items()}
-    sif_metrics = {how: f"{_SIF}/layer*/acc@1{end}" for how, end in _METHODS.items()}
+    metrics = {method: f"{_NAME}/layer*/acc@1{end}" for method, end in _METHODS.items()}
+    sif_metrics = {method: f"{_SIF}/layer*/acc@1{end}" for method, end in _METHODS.items()}
     levels = {
-        how: floor.levels(run, headline.floor(run.figures), _CHANCE)
-        for how, headline in _LAST.items()
+        method: floor.levels(run, headline.floor(run.figures), _CHANCE)
+        for method, headline in _LAST.items()
     }
-    drawn: list[float] = []
-    for how, metric in metrics.items():
-        for each in (run, *others):
-            drawn += figures.over_star(each.figures, metric).values()
-        drawn += figures.over_star(run.figures, sif_metrics[how]).values()
-        drawn += (level or 0.0 for level in levels[how].values())
-    highest = max(drawn, default=0.0)
+    values: list[float] = []
+    for method, metric in metrics.items():
+        for shown_run in (run, *others):
+            values += figures.over_star(shown_run.figures, metric).values()
+        values += figures.over_star(run.figures, sif_metrics[method]).values()
+        values += (level or 0.0 for level in levels[method].values())
+    highest = max(values, default=0.0)
     charts = []
-    for how, metric in metrics.items():
+    for method, metric in metrics.items():
         layers = figures.over_star(run.figures, metric)
-        last = [layer for layer in layers if layer > 0][-4:]
-        if last:
-            sif = figures.over_star(run.figures, sif_metrics[how])
+        last_layers = [layer for layer in layers if layer > 0][-4:]
+        if last_layers:
+            sif = figures.over_star(run.figures, sif_metrics[method])
             charts.append(
                 Chart(
-                    f"Accuracy by layer, {how}",
+                    f"Accuracy by layer, {method}",
                     [
                         Line("mean" if sif else "", metric=metric, colour=BLUE),
-                        Line("SIF", metric=sif_metrics[how], colour=GREEN, compare=False),
-                        *floor.lines((min(layers), max(layers)), levels[how]),
+                        Line("SIF", metric=sif_metrics[method], colour=GREEN, compare=False),
+                        *floor.lines((min(layers), max(layers)), levels[method]),
                     ],
                     x="layer",
                     form="percent",
                     whole_x=True,
                     y_range=(0, min(1.02, 1.08 * highest) or 1.0),
-                    band=(last[0] - 0.5, last[-1] + 0.5),
+                    band=(last_layers[0] - 0.5, last_layers[-1] + 0.5),
                 )
             )
     return charts
@@ -234,7 +234,7 @@ def _note(run: RunFolder, others: Sequence[RunFolder]) -> str:
         notes.append("Below a figure: its 95% interval for this number of sentences.")
     if others:
         notes.append("Beside another run's figure: this run minus that run, in percentage points.")
-    cut = run.figures.get(f"{_NAME}/cut", 0.0)
-    if cut > 0:
-        notes.append(f"{figures.percent(cut)} of the sentences were too long and were cut.")
+    cut_share = run.figures.get(f"{_NAME}/cut", 0.0)
+    if cut_share > 0:
+        notes.append(f"{figures.percent(cut_share)} of the sentences were too long and were cut.")
     return " ".join(notes)

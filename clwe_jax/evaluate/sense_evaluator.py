@@ -126,10 +126,10 @@ class SenseFigures:
         by_metric: dict[str, list[float]] = {}
         words = [x.word for x in self._occurrences]
         meant = [x.meant for x in self._occurrences]
-        read = self._read(variables)
+        hidden_states = self._read(variables)
         # The input of sense selection may be the word's own unmasked representation.
-        same = reads_characters(self.objective) and self.objective.sense_input == "own"
-        vectors = read[:, -1] if same else self._inputs(variables, self._occurrences)
+        is_own = reads_characters(self.objective) and self.objective.sense_input == "own"
+        vectors = hidden_states[:, -1] if is_own else self._inputs(variables, self._occurrences)
         states = variables.get("senses", {})
         choices: dict[str, tuple[np.ndarray, dict]] = {}  # cosines, meanings of slots
         numbers = self._ids(self._occurrences)
@@ -145,26 +145,26 @@ class SenseFigures:
             slots = np.zeros(len(words), np.int32)
             if state is not None:
                 slots = np.asarray(_assign(state, {"words": numbers, "h": h}))
-            measured = scores.score(words, slots, meant)
-            figures = measured.metrics()
+            sense_scores = scores.score(words, slots, meant)
+            figures = sense_scores.metrics()
             if state is not None:
                 in_use = jax.device_get(_statistics(state, {}))
                 figures.update({name: float(value) for name, value in in_use.items()})
             if labelled is not None:
-                learned = self._meanings(state, labelled[:, part])
+                slot_meanings = self._meanings(state, labelled[:, part])
                 batch = {"ids": ids, "into": language_ids, "h": h}
                 cosines = _translate(state, batch, config=self.objective.senses)
-                choices[direction] = np.asarray(cosines), learned
+                choices[direction] = np.asarray(cosines), slot_meanings
                 choice = {direction: choices[direction]}
                 figures.update(self._translations(ids, language_ids, choice))
             for name, value in figures.items():
                 by_metric.setdefault(name, []).append(value)
                 yield f"senses/{direction}/{name}", value
             for language in self.tokenizer.languages:
-                words_of_language = [w for w in measured.by_word if w[0] == language]
+                words_of_language = [w for w in sense_scores.by_word if w[0] == language]
                 if words_of_language:
                     counts = np.array([words.count(w) for w in words_of_language])
-                    values = np.array([measured.by_word[w] for w in words_of_language])
+                    values = np.array([sense_scores.by_word[w] for w in words_of_language])
                     value = float(counts @ values / counts.sum())
                     by_metric.setdefault(f"{language}/purity", []).append(value)
         for name, values in by_metric.items():
@@ -176,7 +176,7 @@ class SenseFigures:
             for language in self.tokenizer.languages:
                 for name, value in self._translations(ids, language_ids, choices, language).items():
                     yield f"senses/{language}/{name}", value
-        yield from self._nearest(read, words, meant)
+        yield from self._nearest(hidden_states, words, meant)
 
     def _meanings(self, state: SenseState, h: np.ndarray) -> dict[tuple[Word, int], str]:
         """The meanings of one direction's senses, from the labelled occurrences."""
@@ -210,19 +210,19 @@ class SenseFigures:
             [(languages[to], pieces[number]) for number, to in zip(*row) if number >= 0]
             for row in zip(ids, language_ids)
         ]
-        chosen = [
+        translations = [
             (options[word], int(slot)) if options else None
             for options, word, slot in zip(candidates, best, sense)
         ]
         slots = cosines.shape[-1]
         # Directions are numbered as in `sense`, slots within them.
-        learned = {}
+        slot_meanings = {}
         for number, (_, meanings) in enumerate(choices.values()):
             for (word, slot), concept in meanings.items():
-                learned[word, number * slots + slot] = concept
+                slot_meanings[word, number * slots + slot] = concept
         meant = [x.meant if language in (None, x.word[0]) else None for x in self._occurrences]
         accuracies = scores.score_translations(
-            chosen, meant, self._concepts, self._only, learned, candidates
+            translations, meant, self._concepts, self._only, slot_meanings, candidates
         )
         return {
             f"translation_{name}": float(x) for name, x in dataclasses.asdict(accuracies).items()
@@ -238,12 +238,12 @@ class SenseFigures:
             best = 0.0
             for layer in range(vectors.shape[1]):
                 unit = np.asarray(search.unit(vectors[:, layer, part]))
-                right, asked = nearest_sense(unit, words, meant, half)
-                if not asked:
+                hits, total = nearest_sense(unit, words, meant, half)
+                if not total:
                     return
                 if not name:
-                    yield f"senses/nearest/layer{layer}", right / asked
-                best = max(best, right / asked)
+                    yield f"senses/nearest/layer{layer}", hits / total
+                best = max(best, hits / total)
             yield f"senses/{name}/nearest" if name else "senses/nearest", best
 
     @property
@@ -266,7 +266,7 @@ class SenseFigures:
         """The occurrences that label the meanings of senses."""
         options = self._domains, self.options.seed, self.options.labelled, self.tokenizer
         languages = self.tokenizer.languages
-        labelled = (gold.occurrences(each, *options) for each in languages)
+        labelled = (gold.occurrences(language, *options) for language in languages)
         return self._occurrences_in(list(itertools.chain.from_iterable(labelled)))
 
     def _occurrences_in(self, sentences: Sequence[gold.GoldSentence]) -> list[Occurrence]:
@@ -366,16 +366,16 @@ def nearest_sense(
         if has_label:
             of_word = sums.setdefault(word, {})
             of_word[sense] = of_word.get(sense, 0) + vector
-    right = asked = 0
+    hits = total = 0
     for vector, word, sense, has_label in zip(vectors, words, meant, is_labelled):
         if has_label or word not in sums:
             continue
         senses_of = list(sums[word])
         means = np.stack([sums[word][name] for name in senses_of])
         means /= np.linalg.norm(means, axis=1, keepdims=True) + 1e-12
-        right += senses_of[int((means @ vector).argmax())] == sense
-        asked += 1
-    return right, asked
+        hits += senses_of[int((means @ vector).argmax())] == sense
+        total += 1
+    return hits, total
 
 
 _assign = ShardedCall(lambda state, batch: selection.assign(state, batch["words"], batch["h"]))

@@ -217,7 +217,7 @@ def score_translations(
     Raises:
       ValueError: no occurrence has a translation and a gold concept.
     """
-    right = []
+    hits = []
     words = []
     ambiguous = []
     chances = []
@@ -230,19 +230,19 @@ def score_translations(
                 continue
             chances.append(np.mean(is_right))
         word, slot = choice
-        right.append(meant == (only[word] if word in only else learned.get((word, slot))))
+        hits.append(meant == (only[word] if word in only else learned.get((word, slot))))
         words.append(meant in concepts.get(word, ()))
         if word not in only:
-            ambiguous.append(right[-1])
-    if not right:
+            ambiguous.append(hits[-1])
+    if not hits:
         raise ValueError(
             f"None of {len(gold)} occurrences has both a translation and a gold concept: use a "
             "dictionary that covers the ambiguous words"
         )
     return TranslationScores(
-        accuracy=float(np.mean(right)),
+        accuracy=float(np.mean(hits)),
         word_accuracy=float(np.mean(words)),
         ambiguous_accuracy=float(np.mean(ambiguous)) if ambiguous else float("nan"),
         chance=float(np.mean(chances)) if candidates is not None else float("nan"),
-        occurrences=len(right),
+        occurrences=len(hits),
     )

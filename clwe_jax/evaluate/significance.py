@@ -51,8 +51,8 @@ def sample(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> Observations:
         total = np.maximum(sizes.sum(1, keepdims=True), 1)
         figures = right.sum(1, keepdims=True) / total
         values = values + figures[:, 0] / len(parts)
-        moved = ((right - figures * sizes) / total).mean(0) / len(parts)
-        influence += np.bincount(numbers, moved, size)
+        shifts = ((right - figures * sizes) / total).mean(0) / len(parts)
+        influence += np.bincount(numbers, shifts, size)
     return Observations(np.asarray(values), influence)
 
 
@@ -81,15 +81,15 @@ def compare(first: Observations, second: Observations) -> Gain:
     sides = [first.values, second.values]
     if (pairs := min(map(len, sides))) > 1:
         sides = [values[:pairs] for values in sides]
-    apart = sides[0] - sides[1]
+    gaps = sides[0] - sides[1]
     size = max(len(first.influence), len(second.influence))
     influence = _pad(first.influence, size) - _pad(second.influence, size)
     difference = float(np.round(first.value - second.value, 12))
     # As in McNemar's test: few items that differ are far from a normal distribution.
     step = float(np.abs(influence).max(initial=0.0))
     distance = max(abs(difference) - step, 0.0)
-    half = _half(apart, influence, LEVEL) + step
-    return Gain(difference, difference - half, difference + half, _p(distance, apart, influence))
+    half = _half(gaps, influence, LEVEL) + step
+    return Gain(difference, difference - half, difference + half, _p(distance, gaps, influence))
 
 
 def _half(values: np.ndarray, influence: np.ndarray, level: float) -> float:

@@ -110,7 +110,7 @@ def read(
     """
     pairs: list[tuple[str, str]] = []
     scores: list[float] = []
-    bad: list[str] = []
+    bad_lines: list[str] = []
     counts = LineCounts()
     for number, line in enumerate(iterate_lines(one.path, counts), 1):
         line = line.strip()
@@ -131,21 +131,21 @@ def read(
             score = float(parts[2])
         except (IndexError, ValueError):
             if number > 1:
-                bad.append(f"line {number} ({line[:40]!r})")
+                bad_lines.append(f"line {number} ({line[:40]!r})")
             continue
         if not np.isfinite(score):
-            bad.append(f"line {number} ({line[:40]!r})")
+            bad_lines.append(f"line {number} ({line[:40]!r})")
             continue
         pairs.append((normalizer.key(a, one.source), normalizer.key(b, one.target)))
         scores.append(score)
     warn_of_repairs(one.path, counts)
-    if bad:
-        more = f" and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
+    if bad_lines:
+        ending = f" and {len(bad_lines) - _SHOWN} more" if len(bad_lines) > _SHOWN else ""
         logging.warning(
             "%s: expected `word1 word2 score`; left out %s%s",
             one.path,
-            ", ".join(bad[:_SHOWN]),
-            more,
+            ", ".join(bad_lines[:_SHOWN]),
+            ending,
         )
     if not pairs:
         raise ValueError(f"{one.path} holds no scored pair: expected lines `word1 word2 score`")
@@ -168,20 +168,20 @@ def correlation(
     """
     from scipy import stats  # takes half a second, which a start need not wait for
 
-    have = [i for i, (a, b) in enumerate(pairs) if a in source.index and b in target.index]
-    share = len(have) / len(pairs)
-    if len(have) < _MIN_PAIRS:
+    covered_pairs = [i for i, (a, b) in enumerate(pairs) if a in source.index and b in target.index]
+    share = len(covered_pairs) / len(pairs)
+    if len(covered_pairs) < _MIN_PAIRS:
         return None, share
-    rows = [(source.index[pairs[i][0]], target.index[pairs[i][1]]) for i in have]
+    rows = [(source.index[pairs[i][0]], target.index[pairs[i][1]]) for i in covered_pairs]
     x, y = (
         np.asarray(search.unit(select_layer(space.vectors[list(side)], MEAN_OF_LAST_LAYERS)))
         for space, side in zip((source, target), zip(*rows))
     )
     cosines = np.einsum("nd,nd->n", x, y)
-    wanted = np.asarray(scores)[have]
-    if np.ptp(cosines) == 0 or np.ptp(wanted) == 0:
+    human_scores = np.asarray(scores)[covered_pairs]
+    if np.ptp(cosines) == 0 or np.ptp(human_scores) == 0:
         return None, share
-    return float(stats.spearmanr(cosines, wanted).statistic), share
+    return float(stats.spearmanr(cosines, human_scores).statistic), share
 
 
 def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
@@ -218,7 +218,7 @@ class WordSimilarity(ByIdentity, SimilarityEvaluation):
     @functools.cached_property
     def _sets(self) -> list[tuple[SimilaritySet, list[tuple[str, str]], np.ndarray]]:
         sets = find(self.data, self.context.languages)
-        return [(one, *read(one, self.context.normalizer)) for one in sets]
+        return [(test_set, *read(test_set, self.context.normalizer)) for test_set in sets]
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields for each set of the folder:
@@ -227,22 +227,22 @@ class WordSimilarity(ByIdentity, SimilarityEvaluation):
         .../coverage: the share of covered pairs; .../pairs: the number of pairs.
         """
         sample = WordSample(self.context.sample, max_words=0)  # only the words of the sets
-        for one, pairs, scores in self._sets:
-            view = model.pairwise_space(one.source, one.target)
+        for test_set, pairs, scores in self._sets:
+            view = model.pairwise_space(test_set.source, test_set.target)
             source, target = (
                 view.vocabulary(language, words, sample)
-                for language, words in zip((one.source, one.target), zip(*pairs))
+                for language, words in zip((test_set.source, test_set.target), zip(*pairs))
             )
             rho, share = correlation(pairs, scores, source, target)
             if rho is None:
                 logging.warning(
                     "%s: no correlation: %.0f%% of its %d pairs have vectors, or all cosines or "
                     "scores are equal",
-                    one.path,
+                    test_set.path,
                     100 * share,
                     len(pairs),
                 )
             else:
-                yield f"similarity/{one.subject}/spearman", rho
-            yield f"similarity/{one.subject}/coverage", share
-            yield f"similarity/{one.subject}/pairs", float(len(pairs))
+                yield f"similarity/{test_set.subject}/spearman", rho
+            yield f"similarity/{test_set.subject}/coverage", share
+            yield f"similarity/{test_set.subject}/pairs", float(len(pairs))

@@ -24,10 +24,10 @@ def align(
     right = _cut(model, target, languages[1])
     links = aligner.align(model, [x for x, _ in left], [x for x, _ in right], languages)
     for a, b, (_, of_a), (_, of_b), linked in zip(source, target, left, right, links):
-        joined = np.zeros((len(a), len(b)), bool)
+        token_links = np.zeros((len(a), len(b)), bool)
         i, j = np.nonzero(linked)
-        joined[of_a[i], of_b[j]] = True
-        yield joined
+        token_links[of_a[i], of_b[j]] = True
+        yield token_links
 
 
 def _cut(
@@ -41,10 +41,10 @@ def _cut(
         # The hyphen of e-mail is no translation of another compound's.
         return [word for word in words if has_letter_or_digit(word)] or words
 
-    cut = []
+    rows = []
     for tokens in sentences:
         words = []
         for place, token in enumerate(tokens):
             words += [(place, word) for word in words_of(token)]
-        cut.append(([word for _, word in words], np.array([place for place, _ in words], int)))
-    return cut
+        rows.append(([word for _, word in words], np.array([place for place, _ in words], int)))
+    return rows

@@ -204,31 +204,31 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
         totals: list[dict[str, float]] = []
         for (source, target), rows in self.pairs.items():
             view = model.pairwise_space(source, target)
-            chosen = layers_of(self.layers, view.layers)
-            every = {f"layer{k}": [k] for k in range(view.layers)} if view.layers > 1 else {}
-            counts = {name: LinkCounts() for name in ("", *every)}
+            chosen_layers = layers_of(self.layers, view.layers)
+            by_layer = {f"layer{k}": [k] for k in range(view.layers)} if view.layers > 1 else {}
+            counts = {name: LinkCounts() for name in ("", *by_layer)}
             texts = [row.source for row in rows], [row.target for row in rows]
             pairs = sides(view, *texts, (source, target), self.level)
             for row, (left, right) in zip(rows, pairs):
-                links = self.link_words(left, right, chosen)
+                links = self.link_words(left, right, chosen_layers)
                 counts[""].add(links, row)
                 self._show(row, links, (source, target))
-                for name, layers in every.items():
+                for name, layers in by_layer.items():
                     counts[name].add(self.link_words(left, right, layers), row)
             path = f"word_alignment/{source}-{target}"
             totals.append(counts.pop("").figures())
             for name, value in totals[-1].items():
                 yield f"{path}/{name}", value
             yield f"{path}/sentences", float(len(rows))
-            for name, counted in counts.items():
-                yield f"{path}/{name}/aer", counted.figures()["aer"]
+            for name, link_counts in counts.items():
+                yield f"{path}/{name}/aer", link_counts.figures()["aer"]
         for name in totals[0] if totals else ():
             yield f"word_alignment/{name}", float(np.mean([x[name] for x in totals]))
 
     def _show(self, row: Linked, links: np.ndarray, languages: tuple[str, str]) -> None:
         """Keeps a short sentence for the report."""
-        shown = sum(x["languages"] == list(languages) for x in self.examples)
-        if shown < _KEPT and 3 < max(len(row.source), len(row.target)) <= _SHOWN:
+        shown_count = sum(x["languages"] == list(languages) for x in self.examples)
+        if shown_count < _KEPT and 3 < max(len(row.source), len(row.target)) <= _SHOWN:
             self.examples.append(
                 {
                     "languages": list(languages),

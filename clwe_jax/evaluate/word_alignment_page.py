@@ -37,10 +37,10 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         lines = [Line(pair, f"{_NAME}/{pair}/layer*/aer", compare=False) for pair in pairs]
         title = "Alignment error rate by layer"
         blocks.append(Chart(title, lines, x="layer", form="percent", whole_x=True))
-    shown: dict[str, list[Mapping[str, Any]]] = {}
+    examples: dict[str, list[Mapping[str, Any]]] = {}
     for row in run.examples(_NAME):
-        shown.setdefault("-".join(row["languages"]), []).append(row)
-    for rows in shown.values():
+        examples.setdefault("-".join(row["languages"]), []).append(row)
+    for rows in examples.values():
         row = max(rows, key=_crossings)
         blocks += [picture(row, "found", "the model's"), picture(row, "sure", "gold, sure")]
     text = (

@@ -24,21 +24,21 @@ def word_by_word(model: Encoder, texts: Sequence[str], source: str, target: str)
       source, target: their language, and that of the translations.
     """
     view = model.pairwise_space(source, target)
-    cut = [view.words(text, source) for text in texts]
-    used = sorted(set().union(*cut))
-    sources = view.vocabulary(source, used)
-    wanted = view.vocabulary(target)
-    asked = [word for word in used if word in sources.index]
-    if not asked or not wanted.frequent_count:
-        return [join_words(words) for words in cut]
+    text_words = [view.words(text, source) for text in texts]
+    source_words = sorted(set().union(*text_words))
+    sources = view.vocabulary(source, source_words)
+    targets = view.vocabulary(target)
+    covered_words = [word for word in source_words if word in sources.index]
+    if not covered_words or not targets.frequent_count:
+        return [join_words(words) for words in text_words]
     vectors = sources.vectors[:, _LAYER]
     nearest, _ = csls.nearest(
-        vectors[[sources.index[word] for word in asked]],
-        wanted.vectors[: wanted.frequent_count, _LAYER],
+        vectors[[sources.index[word] for word in covered_words]],
+        targets.vectors[: targets.frequent_count, _LAYER],
         method="csls",
         pool=vectors[: sources.frequent_count],
     )
-    keys = wanted.keys or wanted.words
+    keys = targets.keys or targets.words
     best = [keys[row] for row in np.asarray(nearest)[:, 0].tolist()]
-    translations = dict(zip(asked, best))
-    return [join_words(translations.get(word, word) for word in words) for words in cut]
+    translations = dict(zip(covered_words, best))
+    return [join_words(translations.get(word, word) for word in words) for words in text_words]

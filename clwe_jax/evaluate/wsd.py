@@ -88,10 +88,10 @@ def train(corpus: AnnotatedCorpus, encode: WordEncoder) -> SenseVectors:
     sums: dict[str, np.ndarray] = {}
     counts: collections.Counter[str] = collections.Counter()
     lemmas: dict[tuple[str, str], dict[str, None]] = {}
-    cut = 0
+    cut_count = 0
     for instance, vector in zip(corpus.instances, instance_vectors(corpus, encode), strict=True):
         if vector is None:
-            cut += 1
+            cut_count += 1
             continue
         for key in instance.keys:
             if key in sums:
@@ -105,11 +105,11 @@ def train(corpus: AnnotatedCorpus, encode: WordEncoder) -> SenseVectors:
             f"{corpus.name} has no sense-annotated word that the encoder reads: set "
             "config.evals.wsd.training to annotated text"
         )
-    if cut:
+    if cut_count:
         logging.warning(
             "%s: %d of %d instances are left out: they stand beyond the encoder's longest sentence",
             corpus.name,
-            cut,
+            cut_count,
             len(corpus.instances),
         )
     keys = list(sums)
@@ -183,13 +183,13 @@ def f1_interval(
     predicted: Sequence[str | None], gold: Sequence[Sequence[str]]
 ) -> tuple[float, float]:
     """The 95% percentile interval of `f1` over resamplings of the instances (Efron 1979)."""
-    right = np.array([key in keys for key, keys in zip(predicted, gold, strict=True)])
+    is_right = np.array([key in keys for key, keys in zip(predicted, gold, strict=True)])
     answered = np.array([key is not None for key in predicted])
     draw = np.random.default_rng(0)
     samples = np.empty(_ROUNDS)
     for index in range(_ROUNDS):
         rows = draw.integers(0, len(gold), len(gold))
-        samples[index] = 2 * right[rows].sum() / (answered[rows].sum() + len(gold))
+        samples[index] = 2 * is_right[rows].sum() / (answered[rows].sum() + len(gold))
     low, high = np.quantile(samples, [0.025, 0.975])
     return float(low), float(high)
 
@@ -255,7 +255,7 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
         corpus = read(self.training, max_sentences=self.max_sentences)
         senses = train(corpus, encode)
         yield "wsd/senses", float(len(senses.keys))
-        first = first_senses(self.wordnet) if self.wordnet else _most_frequent(senses)
+        first_sense = first_senses(self.wordnet) if self.wordnet else _most_frequent(senses)
         # kind -> set -> [layers]
         scores: dict[str, dict[str, list[float]]] = {"f1": {}, "f1_all": {}}
         answers: dict[tuple[str, str], tuple[list[list[str | None]], list[Sequence[str]]]] = {}
@@ -263,11 +263,11 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
         for path in _sets(self.tests):
             test = read(path)
             gold = [instance.keys for instance in test.instances]
-            everywhere, restricted, backed_off = predict(senses, test, encode, first)
+            everywhere, restricted, backed_off = predict(senses, test, encode, first_sense)
             for kind, by_layer in (("f1", restricted), ("f1_all", everywhere)):
                 scores[kind][test.name] = [f1(layer, gold) for layer in by_layer]
                 answers[kind, test.name] = by_layer, gold
-            of_lemma = [first.get((i.lemma, i.pos)) for i in test.instances]
+            of_lemma = [first_sense.get((i.lemma, i.pos)) for i in test.instances]
             singles["first_sense"][test.name] = f1(of_lemma, gold)
             singles["back_off"][test.name] = backed_off / len(gold)
         for kind, by_set in scores.items():

@@ -86,14 +86,14 @@ def read(path: str, max_sentences: int = 0) -> AnnotatedCorpus:
     sentences, instances, is_complete = _read_xml(path, max_sentences)
     ids = {instance.id for instance in instances}
     if len(ids) < len(instances):
-        seen: set[str] = set()
-        double = [i.id for i in instances if i.id in seen or seen.add(i.id)]
+        seen_ids: set[str] = set()
+        double = [i.id for i in instances if i.id in seen_ids or seen_ids.add(i.id)]
         raise ValueError(f"{path}: {_name_some(double)} more than one instance")
-    without = [instance.id for instance in instances if instance.id not in senses]
-    extra = [name for name in senses if name not in ids] if is_complete else []
-    if without or extra:
-        parts = [f"{_name_some(without)} only in the text"] if without else []
-        parts += [f"{_name_some(extra)} only in the keys"] if extra else []
+    without_keys = [instance.id for instance in instances if instance.id not in senses]
+    extra_keys = [name for name in senses if name not in ids] if is_complete else []
+    if without_keys or extra_keys:
+        parts = [f"{_name_some(without_keys)} only in the text"] if without_keys else []
+        parts += [f"{_name_some(extra_keys)} only in the keys"] if extra_keys else []
         raise ValueError(
             f"{path} and {keys_path} do not match: {'; '.join(parts)}. Each <instance> needs a line "
             "`ID KEY` with its id"
@@ -103,9 +103,9 @@ def read(path: str, max_sentences: int = 0) -> AnnotatedCorpus:
 
 
 def _name_some(ids: Sequence[str]) -> str:
-    named = ", ".join(ids[:_NAMED])
-    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-    return f"{named}{more} {'is' if len(ids) == 1 else 'are'}"
+    id_list = ", ".join(ids[:_NAMED])
+    ending = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return f"{id_list}{ending} {'is' if len(ids) == 1 else 'are'}"
 
 
 def _read_keys(path: str) -> dict[str, tuple[str, ...]]:

@@ -56,9 +56,9 @@ def chunks(blocks: tf.data.Dataset, blocks_per_chunk: int, heldout_share: float)
         lines = tf.reshape(batch["lines"], [-1])
         languages = tf.repeat(batch["language"], tf.shape(batch["lines"])[1])
         # Chosen before long lines are cut, so that no part of a held-out line is trained on.
-        kept = ~heldout(lines, heldout_share) & tf.not_equal(lines, PADDING)
-        lines = select(lines, kept)
-        languages = select(languages, kept)
+        mask = ~heldout(lines, heldout_share) & tf.not_equal(lines, PADDING)
+        lines = select(lines, mask)
+        languages = select(languages, mask)
         lines, languages = cut_long_lines(lines, languages)
         size = tf.cast(tf.strings.length(lines), tf.int64)
         part = tf.cumsum(size, exclusive=True) // _CHUNK_BYTES
@@ -97,8 +97,8 @@ def cut_long_lines(lines: tf.Tensor, languages: tf.Tensor) -> Chunk:
         leading = tf.reduce_max(tf.where((letters & 0xC0) != 0x80, place, 1), axis=1) - 1
         begin = tf.where(number > 0, start + tf.where(space > 0, space, leading), 0)
         end = tf.concat([begin[1:], [0]], 0)
-        last = tf.equal(number + 1, tf.gather(parts, line))
-        end = tf.where(last, tf.gather(size, line), end)
+        is_last = tf.equal(number + 1, tf.gather(parts, line))
+        end = tf.where(is_last, tf.gather(size, line), end)
         return tf.strings.substr(text, begin, end - begin), tf.gather(languages, line)
 
     long = tf.reduce_any(tf.strings.length(lines) > _LONG_LINE)

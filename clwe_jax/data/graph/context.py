@@ -56,14 +56,14 @@ class ContextModel:
             found_in += np.bincount(entry, minlength=len(found_in))
             lines_of += np.bincount(languages.numpy(), minlength=len(lines_of))
             chunks.append((line, entry))
-        seen = np.flatnonzero(found_in)
+        ids = np.flatnonzero(found_in)
         slots = np.zeros(len(dictionary), np.int32)
         # Slot 0 has zeros, for the words that do not occur.
-        slots[seen] = 1 + np.arange(len(seen))
-        index = _index_vectors(dictionary, seen, slots, seed)
+        slots[ids] = 1 + np.arange(len(ids))
+        index = _index_vectors(dictionary, ids, slots, seed)
         # Inverse document frequency within each language, so that frequent words weigh little.
-        total = lines_of[dictionary.word_language[seen]]
-        index[1:] *= np.log((1 + total) / (1 + found_in[seen]))[:, None].astype(np.float32)
+        total = lines_of[dictionary.word_language[ids]]
+        index[1:] *= np.log((1 + total) / (1 + found_in[ids]))[:, None].astype(np.float32)
 
         context = np.zeros_like(index)
         for line, entry in chunks:
@@ -71,7 +71,7 @@ class ContextModel:
         context = _unit(context)
         # Center each language, because its mean vector distinguishes no words.
         for number in range(len(dictionary.languages)):
-            first, last = np.searchsorted(seen, dictionary.language_splits[number : number + 2]) + 1
+            first, last = np.searchsorted(ids, dictionary.language_splits[number : number + 2]) + 1
             if last > first:
                 context[first:last] -= context[first:last].mean(axis=0)
         self._slots = tf.constant(slots)
@@ -144,12 +144,12 @@ def _add_contexts(
     starts = np.flatnonzero(np.diff(line, prepend=-1))
     vectors = index[slot]
     sums = np.add.reduceat(vectors, starts, axis=0)
-    others = _unit(np.repeat(sums, np.diff(starts, append=len(line)), axis=0) - vectors)
+    other_sums = _unit(np.repeat(sums, np.diff(starts, append=len(line)), axis=0) - vectors)
     # Sorted by word and summed first, because `+=` adds only once at repeated indices.
     order = np.argsort(slot, kind="stable")
     slot = slot[order]
     starts = np.flatnonzero(np.diff(slot, prepend=0))
-    context[slot[starts]] += np.add.reduceat(others[order], starts, axis=0)
+    context[slot[starts]] += np.add.reduceat(other_sums[order], starts, axis=0)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

@@ -38,19 +38,19 @@ class CopyMaker(ExampleMaker):
         wholes = _translations(words) if self._pairs else _find_switched(words, copy)
 
         features = {}
-        cut = 0
-        for prefix, side, (kept, segment) in zip(("", COPY), (plain, copy), wholes):
+        cut_pieces = 0
+        for prefix, side, (mask, segment) in zip(("", COPY), (plain, copy), wholes):
             # Each side loses other words: with copies too much like their sentences the loss falls
             # to zero, and retrieval falls with it.
             stays = self._stays(segment, random)
-            place = select(places(kept), stays)
+            place = select(places(mask), stays)
             side = Masked(*(tf.gather(value, place) for value in side))
             rows_of_words = select(segment, stays)
             text = tf.gather(words.language, place)
             # A word longer than a row is cut; of a longer sentence the words beyond the row.
             size = tf.minimum(side.size, self._builder.room)
             in_room = running_sum(size, rows_of_words) <= self._builder.room
-            cut += tf.reduce_sum(side.size - tf.where(in_room, size, 0))
+            cut_pieces += tf.reduce_sum(side.size - tf.where(in_room, size, 0))
             side = Masked(*(select(x, in_room) for x in side._replace(size=size)))
             rows_of_words = select(rows_of_words, in_room)
             text = select(text, in_room)
@@ -60,7 +60,7 @@ class CopyMaker(ExampleMaker):
             )
             features |= {prefix + key: value for key, value in rows.items()}
         cut_words = count_true(tf.maximum(plain.size, copy.size) > self._builder.room)
-        counts = dict(cut_words=cut_words, cut_pieces=cut)
+        counts = dict(cut_words=cut_words, cut_pieces=cut_pieces)
         features["counters"] = self._counters(lines, words, copy, counts, features)
         return features
 
@@ -88,30 +88,30 @@ def _find_switched(words: Encoded, copy: Masked) -> tuple[_Whole, _Whole]:
     sentence = _sentences(words)
     enough = tf.math.segment_sum(tf.ones_like(sentence), sentence) >= _FEWEST
     switched = tf.math.segment_sum(tf.cast(copy.switched, tf.int32), sentence) > 0
-    used = _rows_of(tf.logical_and(enough, switched), sentence, tf.ones_like(copy.switched))
-    return used, used
+    used_words = _rows_of(tf.logical_and(enough, switched), sentence, tf.ones_like(copy.switched))
+    return used_words, used_words
 
 
 def _translations(words: Encoded) -> tuple[_Whole, _Whole]:
     """As `_find_switched`, for the first and the second sentences of pairs, where both are long enough."""
     pair = words.line // 2
-    second = tf.equal(words.line % 2, 1)
+    is_second = tf.equal(words.line % 2, 1)
     pairs = tf.reduce_max(tf.concat([pair, [-1]], 0)) + 1
     lengths = tf.math.bincount(words.line, minlength=2 * pairs, dtype=tf.int32)[: 2 * pairs]
     usable = tf.reduce_all(tf.reshape(lengths, [pairs, 2]) >= _FEWEST, axis=1)
-    return _rows_of(usable, pair, tf.logical_not(second)), _rows_of(usable, pair, second)
+    return _rows_of(usable, pair, tf.logical_not(is_second)), _rows_of(usable, pair, is_second)
 
 
 def _rows_of(usable: tf.Tensor, sentence: tf.Tensor, side: tf.Tensor) -> _Whole:
     """The words of a side whose sentences are usable, and their rows."""
-    kept = tf.logical_and(tf.gather(usable, sentence), side)
+    mask = tf.logical_and(tf.gather(usable, sentence), side)
     number_of = tf.cumsum(tf.cast(usable, tf.int32), exclusive=True)
-    return kept, select(tf.gather(number_of, sentence), kept)
+    return mask, select(tf.gather(number_of, sentence), mask)
 
 
 def _sentences(words: Encoded) -> tf.Tensor:
     """The number of each word's sentence in the chunk, int32 [W]; a line ends a sentence."""
     count = tf.size(words.line)
-    first = tf.concat([[False], words.line[1:] != words.line[:-1]], 0)[:count]
-    after = tf.concat([[False], words.ends_sentence[:-1]], 0)[:count]
-    return tf.cumsum(tf.cast(tf.logical_or(first, after), tf.int32))
+    is_first = tf.concat([[False], words.line[1:] != words.line[:-1]], 0)[:count]
+    after_end = tf.concat([[False], words.ends_sentence[:-1]], 0)[:count]
+    return tf.cumsum(tf.cast(tf.logical_or(is_first, after_end), tf.int32))

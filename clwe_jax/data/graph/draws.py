@@ -35,16 +35,16 @@ class Draws:
 
     def bits(self, count: tf.Tensor) -> tf.Tensor:
         """[count] int64 in [0, 2^31)."""
-        drawn = tf.random.stateless_uniform(
+        numbers = tf.random.stateless_uniform(
             [count], self._next(), maxval=tf.int32.max, dtype=tf.int32, alg="philox"
         )
-        return tf.cast(drawn, tf.int64)
+        return tf.cast(numbers, tf.int64)
 
     def below(self, limits: tf.Tensor) -> tf.Tensor:
         """[N] int32 limits >= 1 -> [N] int32, uniform in [0, limit)."""
-        drawn = self.uniform(tf.size(limits)) * tf.cast(limits, tf.float32)
+        numbers = self.uniform(tf.size(limits)) * tf.cast(limits, tf.float32)
         # The product of the limit and a number just below 1 may round to the limit.
-        return tf.minimum(tf.cast(drawn, tf.int32), limits - 1)
+        return tf.minimum(tf.cast(numbers, tf.int32), limits - 1)
 
     def _next(self) -> tf.Tensor:
         # Counts while the graph is traced: each draw in the code has its stream, in all chunks.

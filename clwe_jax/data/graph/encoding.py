@@ -70,21 +70,21 @@ class TextEncoder:
         words = self._segmenter(lines, languages)
         language = tf.gather(languages, words.line)
         # Each distinct word of the chunk is tokenised and looked up once.
-        keys, which = tf.unique(self._keys(words.text, language))
-        first = tf.math.unsorted_segment_min(tf.range(tf.size(which)), which, tf.size(keys))
+        keys, numbers = tf.unique(self._keys(words.text, language))
+        first = tf.math.unsorted_segment_min(tf.range(tf.size(numbers)), numbers, tf.size(keys))
         pieces, sizes = self._encoder(tf.gather(words.text, first))
         starts = tf.cumsum(sizes, exclusive=True)
-        entry = tf.fill([tf.size(which)], -1)
+        entry = tf.fill([tf.size(numbers)], -1)
         if self.synonyms is not None:
-            entry = tf.gather(self.synonyms.entries(keys), which)
+            entry = tf.gather(self.synonyms.entries(keys), numbers)
         return Encoded(
             text=words.text,
             line=words.line,
             language=language,
             ends_sentence=words.ends_sentence,
             entry=entry,
-            start=tf.gather(starts, which),
-            size=tf.gather(sizes, which),
+            start=tf.gather(starts, numbers),
+            size=tf.gather(sizes, numbers),
             pieces=pieces,
             repaired=words.repaired,
         )

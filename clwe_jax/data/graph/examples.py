@@ -89,14 +89,14 @@ class ExampleMaker:
         self._task = task
         self._pairs = pairs
         self._copies = isinstance(task, DictTlm)
-        apart = isinstance(task, Copies)
+        is_copies = isinstance(task, Copies)
         self._builder = RowBuilder(
             vocabulary,
             task,
             length,
             max_predictions,
-            pairs=self._copies or pairs and not apart,
-            packed=not apart,
+            pairs=self._copies or pairs and not is_copies,
+            packed=not is_copies,
         )
         self._max_predictions = min(max_predictions, self._builder.room)
         # Each function is traced once.
@@ -154,8 +154,8 @@ class ExampleMaker:
             switched_words=count_true(changed.switched),
         )
         totals = tf.stack([tf.cast(counts.get(name, 0), tf.int64) for name in COUNTERS])
-        first = tf.cast(tf.equal(tf.range(tf.shape(features["inputs"])[0]), 0), tf.int64)
-        return first[:, None] * totals[None, :]
+        in_first_row = tf.cast(tf.equal(tf.range(tf.shape(features["inputs"])[0]), 0), tf.int64)
+        return in_first_row[:, None] * totals[None, :]
 
     def _make_words(
         self, seed: tf.Tensor, number: tf.Tensor, lines: tf.Tensor, languages: tf.Tensor
@@ -170,13 +170,13 @@ class ExampleMaker:
         self, words: Encoded, random: draws.Draws, room: int, labels: str
     ) -> tuple[Masked, dict]:
         """Chooses the words to predict, and their labels where these are drawn (D2, D3)."""
-        chosen = masking.choose(self._eligible(words), words.line, self._task.masking_rate, random)
+        mask = masking.choose(self._eligible(words), words.line, self._task.masking_rate, random)
         if labels == "expected":
-            changed = self._switch(words, chosen, 0.0, random)._replace(entry=words.entry)
+            changed = self._switch(words, mask, 0.0, random)._replace(entry=words.entry)
         else:
             # Switched before the limit, because a label has the pieces of its synonym.
-            changed = self._switch(words, chosen, self._task.cross_lingual_share, random)
-        return self._limit(changed._replace(masked=chosen), words, room)
+            changed = self._switch(words, mask, self._task.cross_lingual_share, random)
+        return self._limit(changed._replace(masked=mask), words, room)
 
     def _eligible(self, words: Encoded) -> tf.Tensor:
         """[W] bool, the words that may be masked: all words, or the words with a dictionary entry.
@@ -191,7 +191,7 @@ class ExampleMaker:
 
     def _switch(self, words: Encoded, where: tf.Tensor, rate: float, random: draws.Draws) -> Masked:
         """Replaces a share `rate` of the words of `where` that have an entry by synonyms."""
-        same = Masked(
+        unchanged = Masked(
             start=words.start,
             size=words.size,
             switched=tf.zeros_like(where),
@@ -203,45 +203,45 @@ class ExampleMaker:
             synonym=tf.fill(tf.shape(words.entry), -1),
         )
         if self._synonyms is None or not rate:
-            return same
+            return unchanged
         # Few words are switched, so synonyms are drawn for these words only.
         switched = tf.logical_and(where, words.entry >= 0)
         switched = tf.logical_and(switched, random.uniform(tf.size(where)) < rate)
         place = places(switched)
         if self._context is None:
-            drawn = self._synonyms.draw(tf.gather(words.entry, place), random)
+            synonyms = self._synonyms.draw(tf.gather(words.entry, place), random)
         else:
-            drawn = self._context.draw(words, place, random)
-        usable = drawn.size > 0
+            synonyms = self._context.draw(words, place, random)
+        usable = synonyms.size > 0
         place = select(place, usable)[:, None]
         put = lambda old, new: tf.tensor_scatter_nd_update(old, place, select(new, usable))
-        return same._replace(
-            start=put(same.start, drawn.start),
-            size=put(same.size, drawn.size),
-            switched=put(same.switched, usable),
-            language=put(same.language, drawn.language),
-            synonym=put(same.synonym, drawn.word),
+        return unchanged._replace(
+            start=put(unchanged.start, synonyms.start),
+            size=put(unchanged.size, synonyms.size),
+            switched=put(unchanged.switched, usable),
+            language=put(unchanged.language, synonyms.language),
+            synonym=put(unchanged.synonym, synonyms.word),
         )
 
     def _limit(self, changed: Masked, words: Encoded, room: int) -> tuple[Masked, dict]:
         """Unmasks words with more pieces than a row can predict; cuts words longer than a row."""
         # A label with too many pieces becomes the word of the text again.
         too_many = changed.predictions > self._max_predictions
-        back = lambda old, new: tf.where(too_many, old, new)
-        size = back(words.size, changed.size)
+        restore = lambda old, new: tf.where(too_many, old, new)
+        size = restore(words.size, changed.size)
         counts = dict(
             unmasked_words=count_true(too_many),
             cut_words=count_true(size > room),
             cut_pieces=tf.reduce_sum(tf.maximum(size - room, 0)),
         )
         return changed._replace(
-            start=back(words.start, changed.start),
+            start=restore(words.start, changed.start),
             size=tf.minimum(size, room),
             shown_size=tf.minimum(words.size, room),
             switched=tf.logical_and(changed.switched, tf.logical_not(too_many)),
             masked=tf.logical_and(changed.masked, tf.logical_not(too_many)),
-            language=back(words.language, changed.language),
-            synonym=back(tf.fill(tf.shape(too_many), -1), changed.synonym),
+            language=restore(words.language, changed.language),
+            synonym=restore(tf.fill(tf.shape(too_many), -1), changed.synonym),
         ), counts
 
     def _text_segments(self, words: Encoded, random: draws.Draws) -> tuple[Sequences, dict]:
@@ -263,7 +263,7 @@ class ExampleMaker:
         plain = self._switch(words, everywhere, 0.0, random)
         copy = self._switch(words, everywhere, self._task.copy_switch_rate, random)
         eligible = self._eligible(words)
-        chosen = masking.choose(
+        mask = masking.choose(
             tf.concat([eligible, eligible], 0),
             # A text and its copy have one number, so that the masking rate holds over both.
             tf.concat([words.line, words.line], 0),
@@ -273,8 +273,8 @@ class ExampleMaker:
         count = tf.size(words.line)
         # A word and its copy stand in one segment, so that each has half of the room.
         room = self._builder.room // 2
-        plain, plain_counts = self._limit(plain._replace(masked=chosen[:count]), words, room)
-        copy, counts = self._limit(copy._replace(masked=chosen[count:]), words, room)
+        plain, plain_counts = self._limit(plain._replace(masked=mask[:count]), words, room)
+        copy, counts = self._limit(copy._replace(masked=mask[count:]), words, room)
         counts = {name: value + plain_counts[name] for name, value in counts.items()}
         # If both copies of a word exceed what a row can predict, only the first is predicted.
         exceeds = plain.predictions + copy.predictions > self._max_predictions
@@ -290,8 +290,8 @@ class ExampleMaker:
         )
         # Order: the words of each segment, then their copies.
         of_segment = tf.math.segment_sum(tf.ones_like(segment), segment)
-        first = tf.gather(tf.cumsum(of_segment, exclusive=True), segment)
-        place = tf.range(count) + first
+        segment_start = tf.gather(tf.cumsum(of_segment, exclusive=True), segment)
+        place = tf.range(count) + segment_start
         place = tf.concat([place, place + tf.gather(of_segment, segment)], 0)
         order = tf.scatter_nd(place[:, None], tf.range(2 * count), [2 * count])
         merge = lambda a, b: tf.gather(tf.concat([a, b], 0), order)
@@ -305,19 +305,19 @@ class ExampleMaker:
     def _pair_segments(self, words: Encoded, random: draws.Draws) -> tuple[Sequences, dict]:
         """Sentence pairs with both sides masked (TLM); pairs with an empty side are left out."""
         pair = words.line // 2
-        second = tf.equal(words.line % 2, 1)
+        is_second = tf.equal(words.line % 2, 1)
         pairs = tf.reduce_max(tf.concat([pair, [-1]], 0)) + 1
         sides = tf.math.bincount(words.line, minlength=2 * pairs, dtype=tf.int32)[: 2 * pairs]
         is_complete = tf.reduce_all(tf.reshape(sides, [pairs, 2]) > 0, axis=1)
-        kept = tf.gather(is_complete, pair)
+        mask = tf.gather(is_complete, pair)
         fields = {
-            name: select(value, kept)
+            name: select(value, mask)
             for name, value in words._asdict().items()
             if name not in ("pieces", "repaired")
         }
         words = words._replace(**fields)
-        pair = select(pair, kept)
-        second = select(second, kept)
+        pair = select(pair, mask)
+        is_second = select(is_second, mask)
         segment = tf.gather(tf.cumsum(tf.cast(is_complete, tf.int32)) - 1, pair)
         # A pair is one text from here on, so that its masks are drawn over both sides.
         words = words._replace(line=segment)
@@ -325,7 +325,7 @@ class ExampleMaker:
 
         # A side may exceed half of the room if the other side is shorter; the rest is cut.
         count = tf.reduce_sum(tf.cast(is_complete, tf.int32))
-        side = 2 * segment + tf.cast(second, tf.int32)
+        side = 2 * segment + tf.cast(is_second, tf.int32)
         lengths = tf.reshape(tf.math.segment_sum(masked.size, side), [count, 2])  # [pairs, 2]
         room = tf.maximum(self._builder.room // 2, self._builder.room - tf.reverse(lengths, [1]))
         end = running_sum(masked.size, side)
@@ -333,12 +333,12 @@ class ExampleMaker:
         counts["cut_pieces"] += tf.reduce_sum(tf.where(in_room, 0, masked.size))
         short = Masked(*(select(value, in_room) for value in masked))
         segment = select(segment, in_room)
-        second = select(second, in_room)
+        is_second = select(is_second, in_room)
         # Masked words beyond `max_predictions` are unmasked.
-        few = running_sum(short.predictions, segment) <= self._max_predictions
-        counts["unmasked_words"] += count_true(tf.logical_and(short.masked, tf.logical_not(few)))
-        short = short._replace(masked=tf.logical_and(short.masked, few))
-        return sequences_of(short, segment, second, select(words.language, in_room)), counts
+        fits = running_sum(short.predictions, segment) <= self._max_predictions
+        counts["unmasked_words"] += count_true(tf.logical_and(short.masked, tf.logical_not(fits)))
+        short = short._replace(masked=tf.logical_and(short.masked, fits))
+        return sequences_of(short, segment, is_second, select(words.language, in_room)), counts
 
 
 def sequences_of(

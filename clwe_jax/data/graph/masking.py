@@ -34,9 +34,9 @@ def choose(eligible: tf.Tensor, text: tf.Tensor, rate: float, random: draws.Draw
     in_order = tf.gather(text, order)
     rank = tf.range(count) - tf.gather(tf.cumsum(words, exclusive=True), in_order)
     # Where a text has fewer eligible words than its quota, others are among the chosen ones.
-    chosen = select(order, rank < tf.gather(quota, in_order))
+    word_places = select(order, rank < tf.gather(quota, in_order))
     mask = tf.tensor_scatter_nd_update(
-        tf.zeros([count], tf.bool), chosen[:, None], tf.ones_like(chosen, tf.bool)
+        tf.zeros([count], tf.bool), word_places[:, None], tf.ones_like(word_places, tf.bool)
     )
     return tf.logical_and(mask, eligible)
 
@@ -62,15 +62,15 @@ def segments(
       [W] int32, the segment of each word, ascending from 0 without gaps.
     """
     count = tf.size(line)
-    first = tf.concat([[True], line[1:] != line[:-1]], 0)[:count]
+    is_first = tf.concat([[True], line[1:] != line[:-1]], 0)[:count]
     after_end = tf.concat([[True], ends_sentence[:-1]], 0)[:count]
     capacities = ((pieces, length), (predictions, max_predictions))
     # Sentences that are longer than a segment become several parts.
-    begins = packing.next_fit(tf.logical_or(first, after_end), capacities)
+    begins = packing.next_fit(tf.logical_or(is_first, after_end), capacities)
     part = tf.cumsum(tf.cast(begins, tf.int32)) - 1
     # A segment takes as many whole sentences of a document as fit.
     begins = packing.next_fit(
-        select(first, begins),
+        select(is_first, begins),
         (
             (tf.math.segment_sum(pieces, part), length),
             (tf.math.segment_sum(predictions, part), max_predictions),

@@ -121,16 +121,16 @@ def write_rows(
     """
     _send(job, work, text.dictionary)
     _run(job, ["rows"], words=False)
-    written = sorted(_results(job, "rows"), key=lambda file: file["path"])
+    files = sorted(_results(job, "rows"), key=lambda file: file["path"])
     sums: collections.Counter[str] = collections.Counter()
-    for file in written:
+    for file in files:
         sums.update(file["sums"])
     stats = PieceCounts(text.languages).stats(sums) | {name: sums[name] for name in COUNTERS}
-    kept = [file for file in written if file["rows"]]
-    names = [posixpath.join(job.out, prepared.shard_name(number)) for number in range(len(kept))]
-    if kept:
-        remote_files.systems().rename([file["path"] for file in kept], names)
-    return [file["rows"] for file in kept], kept[0]["form"] if kept else {}, stats
+    shards = [file for file in files if file["rows"]]
+    names = [posixpath.join(job.out, prepared.shard_name(number)) for number in range(len(shards))]
+    if shards:
+        remote_files.systems().rename([file["path"] for file in shards], names)
+    return [file["rows"] for file in shards], shards[0]["form"] if shards else {}, stats
 
 
 def _run(job: CachingJob, names: Sequence[str], words: bool) -> None:
@@ -138,8 +138,8 @@ def _run(job: CachingJob, names: Sequence[str], words: bool) -> None:
     import apache_beam as beam
     from seqio import beam_utils
 
-    what = "Counting the words of" if words else "Making the rows of"
-    logging.info("%s %d parts of the text by Apache Beam", what, job.parts)
+    action = "Counting the words of" if words else "Making the rows of"
+    logging.info("%s %d parts of the text by Apache Beam", action, job.parts)
     settings = beam.options.pipeline_options.PipelineOptions(list(job.pipeline_options))
     # seqio logs whole examples.
     with terminal.log_only(logging.WARNING), beam.Pipeline(options=settings) as flow:
@@ -257,10 +257,10 @@ def _row_parts(
         text=_open(config, work),
         dictionary=dictionary,
     )
-    built = pipeline.of_run(config, text, _FILE_ROWS)
+    run_pipeline = pipeline.of_run(config, text, _FILE_ROWS)
 
     def part(index: int, count: int) -> tf.data.Dataset:
-        batches = built.for_host(index, count).dataset(repeat=bool(job.rows))
+        batches = run_pipeline.for_host(index, count).dataset(repeat=bool(job.rows))
         return batches.take(-(-job.rows_of(index) // _FILE_ROWS) if job.rows else -1)
 
     return {"rows": part}
@@ -274,9 +274,9 @@ def _write(job: CachingJob, example: Mapping[str, Any]) -> dict[str, Any]:
     number = int(example[beam_utils.ID_WITHIN_SHARD_PROVENANCE_KEY])
     batch = {x: y.numpy() for x, y in example.items() if x not in beam_utils.PROVENANCE_KEYS}
     if job.rows:  # the part's last file ends with the last of its rows, and counts no further ones
-        left = job.rows_of(index) - number * _FILE_ROWS
+        count = job.rows_of(index) - number * _FILE_ROWS
         full = batch["segment_ids"].any(axis=1).cumsum()
-        batch = {name: value[: np.searchsorted(full, left) + 1] for name, value in batch.items()}
+        batch = {name: value[: np.searchsorted(full, count) + 1] for name, value in batch.items()}
     sums = dict(zip(COUNTERS, batch.pop("counters").sum(axis=0).tolist()))
     sums |= PieceCounts(options.languages(options.parse(json.loads(job.config)))).count(batch)
     batch = prepared.drop_empty_rows(batch)

@@ -75,7 +75,7 @@ def _cut(starts, costs, forced, group):
         return opened, tf.gather(jump, jump), tf.size(fresh) > 0
 
     opened, _, _ = tf.while_loop(
-        lambda opened, jump, more: more,
+        lambda opened, jump, is_growing: is_growing,
         double,
         (starts, jump, tf.constant(True)),
         shape_invariants=(tf.TensorShape([None]), tf.TensorShape([None]), tf.TensorShape([])),
@@ -119,27 +119,27 @@ def pack(
 
     placed_items = [tf.range(bulk)]
     placed_rows = [row[:bulk]]
-    left = tf.range(count - 1, bulk - 1, -1)  # smallest first
+    unplaced = tf.range(count - 1, bulk - 1, -1)  # smallest first
     for _ in range(_ROUNDS):
-        rows, chosen = _match(
-            tf.gather(size, left), tf.gather(masked, left), room, room_masked, length
+        rows, picks = _match(
+            tf.gather(size, unplaced), tf.gather(masked, unplaced), room, room_masked, length
         )
-        items = tf.gather(left, chosen)
+        items = tf.gather(unplaced, picks)
         placed_items.append(items)
         placed_rows.append(rows)
         room = tf.tensor_scatter_nd_sub(room, rows[:, None], tf.gather(size, items))
         room_masked = tf.tensor_scatter_nd_sub(room_masked, rows[:, None], tf.gather(masked, items))
         free = tf.tensor_scatter_nd_update(
-            tf.ones_like(left, tf.bool), chosen[:, None], tf.zeros_like(chosen, tf.bool)
+            tf.ones_like(unplaced, tf.bool), picks[:, None], tf.zeros_like(picks, tf.bool)
         )
-        left = select(left, free)
+        unplaced = select(unplaced, free)
     opens = next_fit(
-        tf.zeros_like(left, tf.bool),
-        ((tf.gather(size, left), length), (tf.gather(masked, left), max_predictions)),
+        tf.zeros_like(unplaced, tf.bool),
+        ((tf.gather(size, unplaced), length), (tf.gather(masked, unplaced), max_predictions)),
     )
     # Rows of the rest are numbered behind those that the large items have opened.
     rows = tf.size(room) + tf.cumsum(tf.cast(opens, tf.int32)) - 1
-    items = tf.gather(order, tf.concat(placed_items + [left], 0))
+    items = tf.gather(order, tf.concat(placed_items + [unplaced], 0))
     rows = tf.concat(placed_rows + [rows], 0)
     row_of_item = tf.tensor_scatter_nd_update(tf.zeros_like(sizes), items[:, None], rows)
     return row_of_item, tf.size(room) + tf.reduce_sum(tf.cast(opens, tf.int32))
@@ -181,6 +181,6 @@ def _suffix_minimum(x: tf.Tensor) -> tf.Tensor:
     # [blocks, _BLOCK]
     within = tf.reduce_min(tf.where(later[None], table[:, None, :], highest), axis=2)
     place = tf.range(blocks)
-    after = place[:, None] < place[None, :]
-    beyond = tf.reduce_min(tf.where(after, within[:, 0][None, :], highest), axis=1)  # [blocks]
+    is_after = place[:, None] < place[None, :]
+    beyond = tf.reduce_min(tf.where(is_after, within[:, 0][None, :], highest), axis=1)  # [blocks]
     return tf.reshape(tf.minimum(within, beyond[:, None]), [-1])[:count]

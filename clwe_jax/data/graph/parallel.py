@@ -137,9 +137,9 @@ def pair_chunks(
     def gather(batch):
         lines = tf.stack([tf.reshape(batch[side], [-1]) for side in ("first", "second")], axis=1)
         number = tf.repeat(batch["language"], tf.shape(batch["first"])[1])
-        kept = tf.not_equal(lines[:, 0], chunks.PADDING)
-        lines = select(lines, kept)
-        number = select(number, kept)
+        mask = tf.not_equal(lines[:, 0], chunks.PADDING)
+        lines = select(lines, mask)
+        number = select(number, mask)
         lines = tf.strings.substr(tf.reshape(lines, [-1]), 0, _LONGEST)
         return lines, tf.reshape(tf.gather(table, number), [-1])
 

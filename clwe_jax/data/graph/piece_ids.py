@@ -37,10 +37,10 @@ class PieceEncoder:
             self._split_han = vocabulary.split_han
             self._han = tf.constant(characters.han_table())
             # A piece that is too long, or a duplicate, keeps its id but is never found.
-            last = {piece: number for number, piece in enumerate(vocabulary.pieces)}
+            last_number = {piece: number for number, piece in enumerate(vocabulary.pieces)}
             pieces = []
             for number, piece in enumerate(vocabulary.pieces):
-                usable = last[piece] == number and 0 < len(piece.encode()) <= _LONGEST_PIECE
+                usable = last_number[piece] == number and 0 < len(piece.encode()) <= _LONGEST_PIECE
                 pieces.append(piece if usable else f"[unusable{number}]")
             self._tokenizer = tf_text.FastWordpieceTokenizer(
                 pieces,

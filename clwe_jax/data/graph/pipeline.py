@@ -177,7 +177,7 @@ class PiecePipeline(texts.Pipeline):
         return _fixed_size(rows, self.batch_size)
 
     def _heldout(self, number: int, text: sources.TextSource, batches: int) -> list[Batch]:
-        wanted = self.batch_size * self.process_count * batches
+        max_rows = self.batch_size * self.process_count * batches
         # The seed lacks the host: all hosts make the same rows, and each takes its share below.
         masks = tf.constant(draws.fold("heldout", self.seed), tf.int64)
         parts = []
@@ -187,11 +187,11 @@ class PiecePipeline(texts.Pipeline):
             batch = self._maker.rows(masks, tf.constant(number << 32 | place, tf.int64), *chunk)
             parts.append({name: x.numpy() for name, x in batch.items() if name != "counters"})
             count += len(parts[-1]["inputs"])
-            if count >= wanted:
+            if count >= max_rows:
                 break
         if not count:
             return []
-        rows = {name: np.concatenate([x[name] for x in parts])[:wanted] for name in parts[0]}
+        rows = {name: np.concatenate([x[name] for x in parts])[:max_rows] for name in parts[0]}
         return list(ArraySource(rows, self.batch_size, shuffle=False, epochs=1, **self.host))
 
     def examples(self, count: int) -> list[dict[str, list[Any]]]:
@@ -216,13 +216,13 @@ class PiecePipeline(texts.Pipeline):
         begins = words.line.numpy()[1:] != words.line.numpy()[:-1]
         sentence = np.cumsum(np.append(False, begins | words.ends_sentence.numpy()[:-1]))
         for place in range(int(sentence[-1]) + 1):
-            mine = np.flatnonzero(sentence == place)
-            if len(mine) not in _SENTENCE:
+            word_numbers = np.flatnonzero(sentence == place)
+            if len(word_numbers) not in _SENTENCE:
                 continue
-            original = [words.text.numpy()[i].decode() for i in mine]
+            original = [words.text.numpy()[i].decode() for i in word_numbers]
             transformed = list(original)
             switched = False
-            for i, synonym in enumerate(after.synonym.numpy()[mine].tolist()):
+            for i, synonym in enumerate(after.synonym.numpy()[word_numbers].tolist()):
                 if synonym >= 0:
                     transformed[i] = self.encoder.synonyms.dictionary.word(synonym)
                     switched = True
@@ -232,8 +232,8 @@ class PiecePipeline(texts.Pipeline):
                     language=languages[number],
                     original=original,
                     transformed=transformed,
-                    masked=after.masked.numpy()[mine].tolist(),
-                    languages=[languages[i] for i in after.language.numpy()[mine]],
+                    masked=after.masked.numpy()[word_numbers].tolist(),
+                    languages=[languages[i] for i in after.language.numpy()[word_numbers]],
                 ),
             )
 
@@ -277,13 +277,13 @@ class PiecePipeline(texts.Pipeline):
 
         def sample() -> Iterator[chunks.Chunk]:
             for number, text in enumerate(self._open(shuffle_lines=0).values()):
-                read = 0
+                bytes_read = 0
                 for lines in text.lines(shuffle=True, seed=0).batch(texts.SCANNED_LINES):
                     lines = chunks.drop_heldout(lines, self.data.heldout_share)
                     chunk = chunks.of_language(lines, number)
                     yield chunk
-                    read += int(tf.reduce_sum(tf.strings.length(chunk[0])))
-                    if read > _CONTEXT_BYTES:
+                    bytes_read += int(tf.reduce_sum(tf.strings.length(chunk[0])))
+                    if bytes_read > _CONTEXT_BYTES:
                         break
 
         return ContextModel(self.encoder, sample())

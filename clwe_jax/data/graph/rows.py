@@ -128,27 +128,27 @@ class RowBuilder:
                 tf.gather(pieces, tf.where(switched, 0, index)),
             )
         is_masked = tf.gather(words.masked, word)
-        kept = target
+        kept_pieces = target
         if self._task.kept_piece == "text":
             # A label may have more pieces than the word of the text, whose last one is then repeated.
             place = tf.minimum(within, tf.gather(words.shown_size, word) - 1)
-            kept = tf.gather(pieces, tf.gather(words.shown, word) + place)
+            kept_pieces = tf.gather(pieces, tf.gather(words.shown, word) + place)
         entry = tf.gather(words.entry, word)
         is_predicted = tf.logical_and(is_masked, tf.logical_or(entry < 0, tf.equal(within, 0)))
         segment = tf.gather(words.segment, word)
         # Place 0 of a segment is [CLS].
         place = 1 + tf.range(count) - tf.gather(tf.cumsum(of_segment, exclusive=True), segment)
         position = place
-        last = sizes - 1
+        last_position = sizes - 1
         if self._pairs:
             of_first = tf.math.segment_sum(tf.where(words.second, 0, words.size), words.segment)
-            second = tf.gather(words.second, word)
+            is_second = tf.gather(words.second, word)
             # The [SEP] of the first text stands between.
-            place = place + tf.cast(second, tf.int32)
+            place = place + tf.cast(is_second, tf.int32)
             # The second text's first position is the one after the first text's [SEP].
             start = of_first + 2
-            position = place - tf.where(second, tf.gather(start, segment), 0)
-            last = last - start
+            position = place - tf.where(is_second, tf.gather(start, segment), 0)
+            last_position = last_position - start
 
         words_of = tf.math.segment_sum(tf.ones_like(words.segment), words.segment)
         first_word = tf.cumsum(words_of, exclusive=True)
@@ -156,15 +156,15 @@ class RowBuilder:
         closing = tf.gather(words.source, first_word + words_of - 1)
         zero = tf.zeros_like(begin)
 
-        def special(piece, where, position, language):
+        def special(piece, special_slots, position, language):
             piece = tf.fill(tf.shape(begin), piece)
-            return where, (piece, piece, zero, position, number, language, language, zero)
+            return special_slots, (piece, piece, zero, position, number, language, language, zero)
 
         parts = [
             (
                 tf.gather(begin, segment) + place,
                 (
-                    self._corrupt(target, kept, is_masked, random),
+                    self._corrupt(target, kept_pieces, is_masked, random),
                     target,
                     tf.cast(is_predicted, tf.int32),
                     position,
@@ -175,7 +175,7 @@ class RowBuilder:
                 ),
             ),
             special(self._vocabulary.cls_id, begin, zero, opening),
-            special(self._vocabulary.sep_id, begin + sizes - 1, last, closing),
+            special(self._vocabulary.sep_id, begin + sizes - 1, last_position, closing),
         ]
         if self._pairs:
             middle = of_first + 1
@@ -198,11 +198,11 @@ class RowBuilder:
         """Masked pieces become the mask (80% in BERT), `kept` (10%) or random ordinary pieces (10%)."""
         fate = random.uniform(tf.size(target))
         ordinary = tf.size(self._ordinary)
-        other = tf.gather(self._ordinary, random.below(tf.fill(tf.shape(target), ordinary)))
+        random_pieces = tf.gather(self._ordinary, random.below(tf.fill(tf.shape(target), ordinary)))
         corrupted = tf.where(
             fate < self._task.mask_share,
             self._vocabulary.mask_id,
-            tf.where(fate < self._task.mask_share + self._task.random_share, other, kept),
+            tf.where(fate < self._task.mask_share + self._task.random_share, random_pieces, kept),
         )
         return tf.where(masked, corrupted, target)
 

@@ -108,8 +108,8 @@ class GraphSegmenter:
             lines = tf.strings.regex_replace(lines, DOTTED_I, LOWER_DOTTED_I)
         raw, line = _decode(lines)
         # Thai, Lao and Tibetan have rules of their own.
-        marked = tf.reduce_any((raw >= 0x0E00) & (raw < 0x1000)) & (self._marks is not None)
-        raw, line = tf.cond(marked, lambda: _decode(_apply_marks(lines)), lambda: (raw, line))
+        has_marks = tf.reduce_any((raw >= 0x0E00) & (raw < 0x1000)) & (self._marks is not None)
+        raw, line = tf.cond(has_marks, lambda: _decode(_apply_marks(lines)), lambda: (raw, line))
         kind = tf.gather(self._classes, raw)
         ignored = tf.equal(kind, characters.IGNORED)
         raw, line, kind = tf.cond(
@@ -128,23 +128,23 @@ class GraphSegmenter:
             )
 
         # A word begins at the first character of a line, and where the class changes.
-        first = tf.concat([[True], tf.not_equal(line[1:], line[:-1])], 0)[:count]
-        before = tf.concat([kind[:1], kind[:-1]], 0)
-        differs = tf.logical_or(first, tf.not_equal(kind, before))
+        is_first = tf.concat([[True], tf.not_equal(line[1:], line[:-1])], 0)[:count]
+        previous_kind = tf.concat([kind[:1], kind[:-1]], 0)
+        differs = tf.logical_or(is_first, tf.not_equal(kind, previous_kind))
         begins = tf.logical_or(differs, tf.equal(kind, characters.SINGLE))
         begins = self._cut_runs(begins, character, kind, tf.gather(languages, line))
-        written = tf.not_equal(kind, characters.SPACE)
-        begins = tf.logical_and(begins, written)
+        is_written = tf.not_equal(kind, characters.SPACE)
+        begins = tf.logical_and(begins, is_written)
 
         # Every written character belongs to the last word that began before it.
-        spelt = select(character, written)
-        place = places(select(begins, written))
+        spelt = select(character, is_written)
+        place = places(select(begins, is_written))
         splits = tf.concat([place, tf.size(spelt)[None]], 0)
         text = tf.strings.unicode_encode(
             tf.RaggedTensor.from_row_splits(spelt, splits, validate=False), "UTF-8"
         )
         text = tf.cond(
-            marked,
+            has_marks,
             lambda: tf.strings.regex_replace(text, f"{characters.TSHEG}+$", ""),
             lambda: text,
         )
@@ -172,16 +172,16 @@ class GraphSegmenter:
             letters = tf.gather(character, run_places)
             run_starts = tf.gather(begins, run_places)
             token_starts = tf.ones_like(run_starts)
-            matched = tf.zeros_like(run_starts)
+            in_lexicon = tf.zeros_like(run_starts)
             spoken = tf.gather(language, run_places)
-            for which, matcher in self._matchers.items():
-                mine = places(tf.equal(spoken, which))
-                starts, words = matcher(tf.gather(letters, mine), tf.gather(run_starts, mine))
-                token_starts = tf.tensor_scatter_nd_update(token_starts, mine[:, None], starts)
-                matched = tf.tensor_scatter_nd_update(matched, mine[:, None], words)
+            for number, matcher in self._matchers.items():
+                spots = places(tf.equal(spoken, number))
+                starts, words = matcher(tf.gather(letters, spots), tf.gather(run_starts, spots))
+                token_starts = tf.tensor_scatter_nd_update(token_starts, spots[:, None], starts)
+                in_lexicon = tf.tensor_scatter_nd_update(in_lexicon, spots[:, None], words)
             # A character outside the lexicon joins one of its class; a mark joins any character.
             stretch = tf.where(
-                matched, tf.cast(characters.ALONE, tf.uint8), tf.gather(self._stretches, letters)
+                in_lexicon, tf.cast(characters.ALONE, tf.uint8), tf.gather(self._stretches, letters)
             )
             before = tf.concat([stretch[:1], stretch[:-1]], 0)
             joins = tf.logical_or(
@@ -225,11 +225,11 @@ class _WordMarks:
         rules = [rules_of(language) for language in languages]
         for number, language in enumerate(rules):
             patterns = []
-            if short := clitics.PROCLITICS.get(language):
-                pattern = f"(?i){_BEFORE}({short})[{_APOSTROPHES}]({_LETTER})"
+            if short_words := clitics.PROCLITICS.get(language):
+                pattern = f"(?i){_BEFORE}({short_words})[{_APOSTROPHES}]({_LETTER})"
                 patterns.append((pattern, r"\1\2\3 ' \4"))
-            if short := clitics.ENCLITICS.get(language):
-                pattern = f"(?i)({_LETTER})[{_APOSTROPHES}]({short}){_BEHIND}"
+            if short_words := clitics.ENCLITICS.get(language):
+                pattern = f"(?i)({_LETTER})[{_APOSTROPHES}]({short_words}){_BEHIND}"
                 patterns.append((pattern, r"\1 ' \2\3"))
             if patterns:
                 self._patterns[number] = patterns
@@ -241,12 +241,12 @@ class _WordMarks:
     def set_clitics_apart(self, lines: tf.Tensor, languages: tf.Tensor) -> tf.Tensor:
         """The lines with spaces around the apostrophes that separate short words."""
         for number, patterns in self._patterns.items():
-            apart = tf.boolean_mask(lines, tf.equal(languages, number))
+            language_lines = tf.boolean_mask(lines, tf.equal(languages, number))
             # A match takes the letter with which the next one may begin: j'l'ai.
             for pattern, replacement in 2 * patterns:
-                apart = tf.strings.regex_replace(apart, pattern, replacement)
+                language_lines = tf.strings.regex_replace(language_lines, pattern, replacement)
             rows = tf.where(tf.equal(languages, number))
-            lines = tf.tensor_scatter_nd_update(lines, rows, apart)
+            lines = tf.tensor_scatter_nd_update(lines, rows, language_lines)
         return lines
 
     def join(self, raw, line, language, kind, character):
@@ -266,20 +266,20 @@ class _WordMarks:
             return before(flags) & ~starts & after(flags) & ~ends
 
         apostrophe = tf.equal(alike, _APOSTROPHE) | tf.equal(alike, _LETTER_APOSTROPHE)
-        joined = (apostrophe | tf.equal(alike, _MIDDLE_DOT)) & is_between(self._letters)
-        joined |= tf.equal(alike, _DOUBLE_QUOTE) & is_between(self._hebrew)
+        is_joined = (apostrophe | tf.equal(alike, _MIDDLE_DOT)) & is_between(self._letters)
+        is_joined |= tf.equal(alike, _DOUBLE_QUOTE) & is_between(self._hebrew)
         for number in self._initial:
             free = starts | tf.not_equal(before(kind), characters.WORD)
             free &= starts | tf.not_equal(before(alike), _APOSTROPHE)
             letter = after(tf.gather(self._letters, raw)) & ~ends
-            joined |= apostrophe & free & letter & tf.equal(language, number)
+            is_joined |= apostrophe & free & letter & tf.equal(language, number)
         for number, letters in self._final.items():
             behind = tf.reduce_any(tf.equal(before(raw)[:, None], letters), 1) & ~starts
-            joined |= apostrophe & behind & tf.equal(language, number)
-        character = tf.where(joined & apostrophe, _APOSTROPHE, character)
-        apart = tf.equal(kind, characters.MIDDLE)
-        kind = tf.where(joined, tf.cast(characters.WORD, kind.dtype), kind)
-        kind = tf.where(apart & ~joined, tf.cast(characters.SINGLE, kind.dtype), kind)
+            is_joined |= apostrophe & behind & tf.equal(language, number)
+        character = tf.where(is_joined & apostrophe, _APOSTROPHE, character)
+        is_middle = tf.equal(kind, characters.MIDDLE)
+        kind = tf.where(is_joined, tf.cast(characters.WORD, kind.dtype), kind)
+        kind = tf.where(is_middle & ~is_joined, tf.cast(characters.SINGLE, kind.dtype), kind)
         return kind, character
 
 

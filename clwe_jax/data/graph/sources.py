@@ -155,10 +155,10 @@ class LineSource(TextSource):
         else:
             names = tf.data.Dataset.from_tensor_slices(list(files))
             kinds = tf.data.Dataset.from_tensor_slices([_compression(name) for name in files])
-            named = tf.data.Dataset.zip(names, kinds)
+            named_files = tf.data.Dataset.zip(names, kinds)
             if shuffle:
-                named = named.shuffle(len(files), seed=seed)
-            dataset = named.interleave(
+                named_files = named_files.shuffle(len(files), seed=seed)
+            dataset = named_files.interleave(
                 tf.data.TextLineDataset, cycle_length=_OPEN_FILES if shuffle else 1, block_length=16
             )
         if by_line:
@@ -174,7 +174,7 @@ class LineSource(TextSource):
         # Plain files are sampled at several places, compressed ones at their beginning.
         sizes = [os.path.getsize(name) for name in self._files]
         sampled = []
-        read = 0
+        bytes_read = 0
         total = 0.0
         lines = {}
         for name, size in zip(self._files, sizes):
@@ -191,13 +191,13 @@ class LineSource(TextSource):
                         for k in range(_PLACES)
                     ]
             file_lines = [line for line in b"\n".join(texts).split(b"\n") if line]
-            taken = sum(map(len, texts))
-            lines[name] = max(len(file_lines) * size / max(taken, 1), 1.0)
+            part_bytes = sum(map(len, texts))
+            lines[name] = max(len(file_lines) * size / max(part_bytes, 1), 1.0)
             sampled += file_lines
-            read += taken
+            bytes_read += part_bytes
             total += size
         languages = [self._language] * len(sampled)
-        return Sample(sampled, languages, total / max(read, 1), lines)
+        return Sample(sampled, languages, total / max(bytes_read, 1), lines)
 
 
 class _InBlocks:
@@ -338,8 +338,8 @@ def _sample(datasets, weights, seed: int) -> tf.data.Dataset:
     bounds = tf.constant(np.cumsum(weights) / np.sum(weights), tf.float32)
 
     def draw(number):
-        drawn = tf.random.stateless_uniform([_DRAWS], tf.stack([seed, number]), alg="philox")
-        place = tf.searchsorted(bounds, drawn, side="right", out_type=tf.int64)
+        uniform = tf.random.stateless_uniform([_DRAWS], tf.stack([seed, number]), alg="philox")
+        place = tf.searchsorted(bounds, uniform, side="right", out_type=tf.int64)
         # Rounding may leave the last bound below 1, and a draw above it.
         return tf.minimum(place, len(datasets) - 1)
 

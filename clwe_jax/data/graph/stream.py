@@ -131,18 +131,18 @@ class GraphSource:
 
     def set_state(self, state: bytes) -> None:
         with unpack(state) as files:
-            stored = json.loads(files.pop("own.json").tobytes())
-            fingerprint = stored["fingerprint"]
-            batches = stored["batches"]
-            sums = stored["sums"]
+            record = json.loads(files.pop("own.json").tobytes())
+            fingerprint = record["fingerprint"]
+            batches = record["batches"]
+            sums = record["sums"]
         if fingerprint != self._fingerprint:
             raise ValueError(
                 "The saved place in the data belongs to other settings (task, languages, "
                 "seed, batch size, sequence length, hosts): give those of the run, or a new --workdir"
             )
-        for kind, mine in self._stamps.items():
+        for kind, stamps in self._stamps.items():
             # Earlier releases kept no stamps, or none of dictionaries.
-            names = sorted({name for name, _ in stored.get(kind, mine).items() ^ mine.items()})
+            names = sorted({name for name, _ in record.get(kind, stamps).items() ^ stamps.items()})
             if names:
                 raise ValueError(
                     f"The {_KINDS[kind]} has changed since the run read it: "

@@ -137,9 +137,9 @@ class Pipeline(abc.ABC):
 
     def for_host(self, index: int, count: int) -> Pipeline:
         """The pipeline of another host, which shares what takes long to make."""
-        other = dataclasses.replace(self, process_index=index, process_count=count)
-        vars(other).update({name: getattr(self, name) for name in self._SHARED})
-        return other
+        host_pipeline = dataclasses.replace(self, process_index=index, process_count=count)
+        vars(host_pipeline).update({name: getattr(self, name) for name in self._SHARED})
+        return host_pipeline
 
     @functools.cached_property
     def stamps(self) -> dict[str, dict[str, str]]:
@@ -167,8 +167,8 @@ class Pipeline(abc.ABC):
         """Numbered chunks of this host's training text, the languages mixed."""
         block_lines = next(iter(self.texts.values())).block_lines
         blocks = sources.mix(self.texts, self.rates, seed=self.seed, repeat=repeat, **self.host)
-        wanted = max(1, self.data.chunk_lines // block_lines)
-        return chunks.chunks(blocks, wanted, self.data.heldout_share)
+        chunk_blocks = max(1, self.data.chunk_lines // block_lines)
+        return chunks.chunks(blocks, chunk_blocks, self.data.heldout_share)
 
     def _heldout_chunks(self, number: int, text: sources.TextSource) -> Iterator[chunks.Chunk]:
         """Yields the held-out lines of a language, at most config.data.chunk_lines at a time."""

@@ -33,19 +33,19 @@ def open_prepared(name: str, data_dir: str, option: str) -> Any:
       ValueError: the data set is unknown.
       FileNotFoundError: the data set is not prepared.
     """
-    where = data_dir or "~/tensorflow_datasets"
+    place = data_dir or "~/tensorflow_datasets"
     try:
         builder = tfds.builder(name, data_dir=data_dir or None)
         splits = builder.info.splits
     except Exception as error:
         # TFDS raises errors of many kinds; the first line names the unknown part of the name.
-        first = str(error).strip().split("\n")[0][:300]
-        raise ValueError(f"{option}=tfds: no data set {name} in {where}: {first}") from error
+        first_line = str(error).strip().split("\n")[0][:300]
+        raise ValueError(f"{option}=tfds: no data set {name} in {place}: {first_line}") from error
     if not splits:
         dataset, _, config = name.partition(":")[0].partition("/")
         flag = f" --config={config}" if config else ""
         raise FileNotFoundError(
-            f"TFDS has not prepared {name} in {where}. Prepare it with `tfds build {dataset}{flag} "
+            f"TFDS has not prepared {name} in {place}. Prepare it with `tfds build {dataset}{flag} "
             f"--data_dir=DIR`, or copy it from gs://tfds-data/datasets/{dataset}/{config}, and name "
             "the folder with --config.data.tfds_dir=DIR"
         )

@@ -52,11 +52,11 @@ class ChunkEncoder:
         words = self._encode(lines, tf.gather(languages, of_line))
         ids = tf.gather(words.pieces, words.start)
         is_unknown = tf.equal(ids, self._unknown)
-        unknown, which = tf.unique(select(words.text, is_unknown))
+        unknown, unknown_index = tf.unique(select(words.text, is_unknown))
         sentence = words.line
         if self._at_marks:
-            before = tf.cumsum(tf.cast(words.ends_sentence, tf.int32), exclusive=True)
-            sentence = sentence + before
+            earlier_ends = tf.cumsum(tf.cast(words.ends_sentence, tf.int32), exclusive=True)
+            sentence = sentence + earlier_ends
         empty = tf.equal(tf.strings.length(tf.strings.strip(texts)), 0)
         count = lambda x: tf.math.count_nonzero(x)
         return {
@@ -65,7 +65,7 @@ class ChunkEncoder:
             "text": tf.gather(of_line, words.line),
             "language": words.language,
             "unknown": unknown,
-            "which": which,
+            "which": unknown_index,
             "counters": tf.stack(
                 [
                     tf.size(texts, tf.int64),
@@ -130,10 +130,10 @@ class Spellings:
     def keep(self, texts: Sequence[np.ndarray]) -> None:
         """Drops the unknown words that the texts lack, and renumbers the others, in `texts` too."""
         present = [text[text[:, WORD] >= self.size, WORD] for text in texts]
-        kept = np.unique(np.concatenate([*present, np.zeros(0, np.int32)]))
+        word_numbers = np.unique(np.concatenate([*present, np.zeros(0, np.int32)]))
         renumbered = np.arange(self.size + len(self._words), dtype=np.int32)
-        renumbered[kept] = self.size + np.arange(len(kept))
-        words = [self._words[number - self.size] for number in kept.tolist()]
+        renumbered[word_numbers] = self.size + np.arange(len(word_numbers))
+        words = [self._words[number - self.size] for number in word_numbers.tolist()]
         # Twice those in use, or a text of many unknown words would be crowded again at once.
         self.restore(words, max(_FEW, 2 * len(words)))
         for text in texts:
@@ -164,11 +164,11 @@ def frame(
     if not len(ids):
         return [], counters
     unknown = chunk["unknown"].tolist()
-    which = chunk["which"]
-    counters[COUNTERS.index("cut_words")] = spellings.count_cut(ids, unknown, which)
+    unknown_index = chunk["which"]
+    counters[COUNTERS.index("cut_words")] = spellings.count_cut(ids, unknown, unknown_index)
     if unknown:
         ids = ids.copy()
-        ids[ids == spellings.unknown] = spellings.numbers(unknown)[which]
+        ids[ids == spellings.unknown] = spellings.numbers(unknown)[unknown_index]
     first_words = np.flatnonzero(np.diff(chunk["sentence"], prepend=-1))
     sentence = np.zeros(len(ids), np.int32)
     sentence[first_words] = 1

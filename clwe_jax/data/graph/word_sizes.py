@@ -70,18 +70,18 @@ def _largest_batch(words, texts, rates, encoder) -> float:
         random = np.random.default_rng(trial)
         total = 0.0
         for language, hashes in hashed.items():
-            wanted = words * weights[language] / total_weight
-            chosen = []
+            word_count = words * weights[language] / total_weight
+            parts = []
             count = 0
             for line in random.permutation(len(lines[language])):
                 first, last = lines[language][line]
-                chosen.append(hashes[first:last])
+                parts.append(hashes[first:last])
                 count += last - first
-                if count >= wanted:
+                if count >= word_count:
                     break
             if count:
                 # A sample that is too small is extrapolated, with the same rate of new words.
-                total += len(np.unique(np.concatenate(chosen))) * max(1.0, wanted / count)
+                total += len(np.unique(np.concatenate(parts))) * max(1.0, word_count / count)
         highest = max(highest, total)
     return highest
 

@@ -80,7 +80,7 @@ class WordPipeline(texts.Pipeline):
         vocabulary = self.vocabulary
         spellings = Spellings(vocabulary, self.task.max_characters)
         maker = self._maker(spellings)
-        first = self.process_index * self.batch_size
+        first_row = self.process_index * self.batch_size
         # Every host cuts the windows of the whole batch, and keeps its own rows.
         rows = WindowRows(
             self.batch_size * self.process_count, self.data.sequence_length, vocabulary.pad_id
@@ -88,7 +88,7 @@ class WordPipeline(texts.Pipeline):
         framed = self._frame_lines(self._heldout_chunks(number, text), spellings)
         heldout: list[Batch] = []
         while len(heldout) < batches and (window := rows.window(framed)) is not None:
-            mine = {name: x[first : first + self.batch_size] for name, x in window.items()}
+            mine = {name: x[first_row : first_row + self.batch_size] for name, x in window.items()}
             heldout.append(maker(mine))
         return heldout
 
@@ -233,14 +233,14 @@ class WordStream(GraphSource):
     def get_state(self) -> bytes:
         words, limit = self._spellings.state()
         # Words, sizes and languages suffice: `assemble` makes the other columns again.
-        kept = [*self._rows.texts(), *self._waiting]
+        texts = [*self._rows.texts(), *self._waiting]
         return pack(
             {
                 "graph": np.frombuffer(super().get_state(), np.uint8),
-                "sizes": np.array([len(text) for text in kept], np.int64),
-                "words": np.concatenate([text[:, WORD] for text in kept]),
+                "sizes": np.array([len(text) for text in texts], np.int64),
+                "words": np.concatenate([text[:, WORD] for text in texts]),
                 # The sum is 0 for a row without a text.
-                "languages": np.array([text[:1, LANGUAGE].sum() for text in kept], np.int32),
+                "languages": np.array([text[:1, LANGUAGE].sum() for text in texts], np.int32),
                 "unknown": np.frombuffer(b"\n".join(words), np.uint8),
                 "unknown_words": np.array([len(words), limit], np.int64),
                 **{f"rows_{name}": value for name, value in self._rows.state().items()},
@@ -253,9 +253,9 @@ class WordStream(GraphSource):
             rows = {name[5:]: value for name, value in arrays.items() if name[:5] == "rows_"}
             count, limit = arrays["unknown_words"].tolist()
             unknown = arrays["unknown"].tobytes().split(b"\n") if count else []
-            kept = assemble(arrays["words"], arrays["sizes"], arrays["languages"])
-            inside = len(rows["places"])
+            texts = assemble(arrays["words"], arrays["sizes"], arrays["languages"])
+            row_count = len(rows["places"])
         super().set_state(graph)
         self._spellings.restore(unknown, limit)
-        self._rows.restore(rows, kept[:inside])
-        self._waiting = kept[inside:]
+        self._rows.restore(rows, texts[:row_count])
+        self._waiting = texts[row_count:]

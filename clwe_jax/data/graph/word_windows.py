@@ -151,15 +151,15 @@ class BatchMaker:
             ),
             "weights_backward": (filled & (now != begin)).astype(np.float32),
         }
-        shown = numbers[None, :, :-1]
+        spelled_numbers = numbers[None, :, :-1]
         if self._reverse:
             reverse = self._ids(window["reverse"])
             batch["words_reverse"] = reverse[:, :-1]
             batch["target_reverse"] = reverse[:, 1:]
             weights = filled & (batch["words_reverse"] != begin)
             batch["weights_reverse"] = weights.astype(np.float32)
-            shown = np.stack([numbers[:, :-1], window["reverse"][:, :-1]])
-        spelling, batch["characters"] = self._spell(shown)
+            spelled_numbers = np.stack([numbers[:, :-1], window["reverse"][:, :-1]])
+        spelling, batch["characters"] = self._spell(spelled_numbers)
         for name, part in zip(("spelling", "spelling_reverse"), spelling):
             batch[name] = part
         return {name: np.ascontiguousarray(value) for name, value in batch.items()}
@@ -169,19 +169,19 @@ class BatchMaker:
 
     def _spell(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.unspelt = 0
-        distinct, which = np.unique(numbers, return_inverse=True)
-        which = which.reshape(numbers.shape)
+        distinct, inverse = np.unique(numbers, return_inverse=True)
+        inverse = inverse.reshape(numbers.shape)
         if len(distinct) > self._distinct:
             # The most frequent words are spelt; ids are numbered by frequency.
             unknown = self._vocabulary.unk_id
-            kept = np.union1d(distinct[: self._distinct - 1], [unknown])
-            place = np.searchsorted(kept, distinct)
-            is_kept = kept[np.minimum(place, len(kept) - 1)] == distinct
-            self.unspelt = int((~is_kept)[which].sum())
-            place = np.where(is_kept, place, np.searchsorted(kept, unknown))
-            distinct = kept
-            which = place[which]
+            spelt_words = np.union1d(distinct[: self._distinct - 1], [unknown])
+            place = np.searchsorted(spelt_words, distinct)
+            is_kept = spelt_words[np.minimum(place, len(spelt_words) - 1)] == distinct
+            self.unspelt = int((~is_kept)[inverse].sum())
+            place = np.where(is_kept, place, np.searchsorted(spelt_words, unknown))
+            distinct = spelt_words
+            inverse = place[inverse]
         characters = np.empty((self._distinct, self._padding.shape[1]), np.int32)
         characters[: len(distinct)] = self._spellings.characters(distinct)
         characters[len(distinct) :] = self._padding
-        return (which + self._first).astype(np.int32), characters
+        return (inverse + self._first).astype(np.int32), characters
