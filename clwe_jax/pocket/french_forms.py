@@ -72,7 +72,7 @@ def feminine(adjective: str) -> str:
 
 def conjugate(spec: str) -> dict[str, str]:
     """Forms of `manger`, `finir`, `vendre`, `acheter:è` or `boire{bois,boit,buvons,boivent,bu}`."""
-    spec, _, given = spec.rstrip("}").partition("{")
+    spec, _, irregular_forms = spec.rstrip("}").partition("{")
     verb, _, change = spec.partition(":")
     stem = verb[:-2]
     ending = verb[-2:]
@@ -98,6 +98,6 @@ def conjugate(spec: str) -> dict[str, str]:
             stem + "ent",
             stem + "u",
         )
-    if given:
-        forms = tuple(given.split(","))
+    if irregular_forms:
+        forms = tuple(irregular_forms.split(","))
     return dict(zip(SLOTS, forms, strict=True), inf=verb)
