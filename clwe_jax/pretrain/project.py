@@ -122,16 +122,16 @@ class Projection(Job):
         return project_maps.fit(self.config, spaces)
 
     def _evaluate(self, spaces: ProjectionSpaces, fitted: ProjectionMaps) -> dict[str, float]:
-        named = evaluators.build(
+        suite = evaluators.build(
             self.config.evals, spaces.context, spaces.folders, names=evaluations.names_with_floor()
         )
         figures = dict(fitted.figures)
         for name, maps in fitted.maps.items():
-            measured, _ = evaluators.measure(named, project_maps.apply_maps(spaces.models, maps))
+            measured, _ = evaluators.measure(suite, project_maps.apply_maps(spaces.models, maps))
             figures |= {f"projected/{name}/{x}": value for x, value in measured.items()}
         return figures | dictionary_baseline.measure(
             self.config,
-            named,
+            suite,
             spaces.dictionary,
             spaces.frequencies,
             lambda text, language: spaces.models[language].tokenizer.words(text, language),
@@ -254,12 +254,14 @@ class PairProjection(Projection):
     def results(self, done: Mapping[str, Any]) -> Results:
         base = super().results(done)
         prefix = f"projected/{self.config.projection.apply}/"
-        kept = {x.removeprefix(prefix): y for x, y in base.measured.items() if x.startswith(prefix)}
+        bare_figures = {
+            x.removeprefix(prefix): y for x, y in base.measured.items() if x.startswith(prefix)
+        }
         report = {
             "dictionary": text_of_run.describe_dictionary(done["model and text"].dictionary),
             "notes": self.notes,
         }
-        return Results({**base.figures, **kept}, report, {**base.measured, **kept})
+        return Results({**base.figures, **bare_figures}, report, {**base.measured, **bare_figures})
 
     def show(self, figures: Mapping[str, float]) -> None:
         tables.print_projection({}, figures)
@@ -275,8 +277,8 @@ class PairEvaluation(PairProjection):
 
     def results(self, done: Mapping[str, Any]) -> Results:
         # config.json names the options that the figures were measured with.
-        kept = dataclasses.replace(options.read_config(self.workdir), evals=self.config.evals)
-        options.write_config(kept, self.workdir)
+        run_config = dataclasses.replace(options.read_config(self.workdir), evals=self.config.evals)
+        options.write_config(run_config, self.workdir)
         return super().results(done)
 
 

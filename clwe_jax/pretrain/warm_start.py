@@ -178,11 +178,11 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
     evals = {}
     for key, spec in config.evals.items():
         if spec.name in _EVALUATORS:
-            same = {name: getattr(spec, name) for name in _TEST_OPTIONS if hasattr(spec, name)}
+            tests = {name: getattr(spec, name) for name in _TEST_OPTIONS if hasattr(spec, name)}
             if spec.name == "bli":
-                same |= {"methods": "nn,csls"}
+                tests |= {"methods": "nn,csls"}
             evals[key] = dataclasses.replace(
-                base.evals[spec.name], data=folders[f"evals.{key}"], **same
+                base.evals[spec.name], data=folders[f"evals.{key}"], **tests
             )
     evals.setdefault("bli", dataclasses.replace(base.evals["bli"], data=""))
     return dataclasses.replace(
@@ -215,7 +215,7 @@ def _cut(
 ) -> tuple[token_init.CutWords, dict[str, int]]:
     """The words of all languages as the run's tokens, and their numbers by language."""
     tokenizer = run_text.tokenizer
-    unknown = tokenizer.vocabulary.unk_id
+    unknown_id = tokenizer.vocabulary.unk_id
     vectors = []
     weights = []
     tokens = []
@@ -227,7 +227,7 @@ def _cut(
         seen = set()
         for row, word in enumerate(static.words):
             ids, _ = tokenizer.encode(word, language)
-            if ids and unknown not in ids and tuple(ids) not in seen:
+            if ids and unknown_id not in ids and tuple(ids) not in seen:
                 seen.add(tuple(ids))  # in lower case, a later word may be spelled like an earlier
                 rows.append(row)
                 tokens += ids
