@@ -148,12 +148,10 @@ def _shapes(layout: RotaryLayout, options: RotaryOptions) -> dict[str, list[tupl
     width = options.width
     size = options.head_size
     heads = options.heads
-    kv_heads = options.kv_heads or heads
+    groups = options.kv_heads or heads
     fused = len(layout.layer["attention/qkv_kernel"]) == 1
     queries = (
-        [(heads + 2 * kv_heads) * size]
-        if fused
-        else [x * size for x in (heads, kv_heads, kv_heads)]
+        [(heads + 2 * groups) * size] if fused else [x * size for x in (heads, groups, groups)]
     )
     gates = [2 * options.mlp_dim] if fused else [options.mlp_dim] * 2
     return {

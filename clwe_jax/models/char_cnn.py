@@ -143,28 +143,28 @@ def max_over_time(
 
 
 def _max_forward(characters, embedding, kernel, spans):
-    groups, order, choices, choice_indices = _group(characters, kernel.shape[0])
+    groups, order, choices, indices = _group(characters, kernel.shape[0])
 
     def add(_, group):
         number, rows = group
         branches = [functools.partial(_best, windows=windows, spans=spans) for windows in choices]
         return None, jax.lax.switch(number, branches, rows, embedding, kernel)
 
-    _, (group_maxima, best_windows) = jax.lax.scan(add, None, (choice_indices, groups))
+    _, (group_maxima, best_windows) = jax.lax.scan(add, None, (indices, groups))
     # The inverse of `order`, without the words that fill the last group.
     place = jnp.argsort(order)[: len(characters)]
     maxima = jnp.take(group_maxima.reshape(-1, kernel.shape[-1]), place, axis=0)
-    return maxima, (groups, order, choice_indices, best_windows, embedding, kernel)
+    return maxima, (groups, order, indices, best_windows, embedding, kernel)
 
 
 def _max_backward(spans, residuals, gradient):
     del spans
-    groups, order, choice_indices, best_windows, embedding, kernel = residuals
+    groups, order, indices, best_windows, embedding, kernel = residuals
     count, size, length = groups.shape
     choices = _choices(length, kernel.shape[0])
     # `order` counts the words that fill the last group; they have no gradient.
     sorted_gradient = jnp.take(gradient, order, axis=0, mode="fill", fill_value=0)
-    group_gradients = sorted_gradient.reshape(count, size, -1)
+    parts = sorted_gradient.reshape(count, size, -1)
 
     def add(sums, group):
         number, *arrays = group
@@ -173,9 +173,7 @@ def _max_backward(spans, residuals, gradient):
         return jax.tree.map(jnp.add, sums, group_sums), None
 
     zeros = jnp.zeros(embedding.shape, jnp.float32), jnp.zeros(kernel.shape, jnp.float32)
-    (of_embedding, of_kernel), _ = jax.lax.scan(
-        add, zeros, (choice_indices, groups, best_windows, group_gradients)
-    )
+    (of_embedding, of_kernel), _ = jax.lax.scan(add, zeros, (indices, groups, best_windows, parts))
     return None, of_embedding.astype(embedding.dtype), of_kernel.astype(kernel.dtype)
 
 
@@ -200,8 +198,8 @@ def _group(characters, widest):
     groups = nn.with_logical_constraint(groups, (None, "batch", None))
     longest = jnp.take(ends, order).reshape(-1, size)[:, -1]
     # The fewest windows that hold the n + 1 distinct ones of the longest word.
-    choice_indices = jnp.searchsorted(np.array(choices[:-1], np.int32), longest + 1, side="left")
-    return groups, order, choices, choice_indices
+    indices = jnp.searchsorted(np.array(choices[:-1], np.int32), longest + 1, side="left")
+    return groups, order, choices, indices
 
 
 def _windows(rows, embedding, windows, widest):

@@ -109,11 +109,11 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
         picked_states = hidden_at_positions(positions, hidden)
         words = at_positions(positions, batch["targets"])
         languages = at_positions(positions, batch["language_ids"])
-        kept_weights = at_positions(positions, weights)
+        kept = at_positions(positions, weights)
         rows, count = words.shape
         flat = picked_states.reshape(rows * count, -1)
         occurrences = Occurrences(
-            words.reshape(-1), flat, flat, kept_weights.reshape(-1), languages.reshape(-1)
+            words.reshape(-1), flat, flat, kept.reshape(-1), languages.reshape(-1)
         )
         table, bias = (variables["params"][name] for name in ("sense_table", "sense_bias"))
         rng = rngs["dropout"] if train else None
@@ -125,16 +125,14 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
         )
         sums = self._loss.score(occurrences, targets, table, bias, rng, train)
         observed: dict[str, Any] = {}
-        sums |= measure_row_fill(
-            batch["segment_ids"], kept_weights.sum(), weights.sum() - kept_weights.sum()
-        )
+        sums |= measure_row_fill(batch["segment_ids"], kept.sum(), weights.sum() - kept.sum())
         if self._loss.aware:
             # Rows stay the first axis: microbatches are joined along it (`step.accumulate_gradients`).
             observed = dict(
                 words=words,
                 senses=targets.assigned.reshape(rows, count),
                 h=jax.lax.stop_gradient(picked_states),
-                weights=kept_weights,
+                weights=kept,
                 languages=languages,
             )
         return sums, observed

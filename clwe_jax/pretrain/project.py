@@ -254,14 +254,12 @@ class PairProjection(Projection):
     def results(self, done: Mapping[str, Any]) -> Results:
         base = super().results(done)
         prefix = f"projected/{self.config.projection.apply}/"
-        bare_figures = {
-            x.removeprefix(prefix): y for x, y in base.measured.items() if x.startswith(prefix)
-        }
+        kept = {x.removeprefix(prefix): y for x, y in base.measured.items() if x.startswith(prefix)}
         report = {
             "dictionary": text_of_run.describe_dictionary(done["model and text"].dictionary),
             "notes": self.notes,
         }
-        return Results({**base.figures, **bare_figures}, report, {**base.measured, **bare_figures})
+        return Results({**base.figures, **kept}, report, {**base.measured, **kept})
 
     def show(self, figures: Mapping[str, float]) -> None:
         tables.print_projection({}, figures)

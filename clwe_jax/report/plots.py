@@ -252,21 +252,21 @@ def _to_inline_svg(figure: Figure, title: str, name: str, tight: bool) -> markup
         bbox_inches="tight" if tight else None,
         metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
     )
-    svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    drawing = buffer.getvalue()
+    drawing = drawing[drawing.index("<svg") :]
+    drawing = re.sub(r"<metadata>.*?</metadata>", "", drawing, flags=re.DOTALL)
     # The style sheet of a drawing would apply to the whole page, whose own one has these rules.
-    svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)
+    drawing = re.sub(r"<style.*?</style>", "", drawing, flags=re.DOTALL)
     # matplotlib repeats each text in a comment.
-    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
+    drawing = re.sub(r"<!--.*?-->", "", drawing, flags=re.DOTALL)
     # A hundredth of a point is finer than any screen; text keeps its digits.
-    svg = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), svg)
-    svg = _DOTS.sub(_share_style, svg)
+    drawing = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), drawing)
+    drawing = _DOTS.sub(_share_style, drawing)
     # Ids in a drawing have to be unique on the page.
-    svg = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
-    svg = svg.replace(_INK, "currentColor").replace(_GRID, "var(--line)")
-    svg = svg.replace("font-family: 'DejaVu Sans'", "font-family: var(--font)")
-    head, _, body = svg.partition(">")
+    drawing = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{name}-", drawing)
+    drawing = drawing.replace(_INK, "currentColor").replace(_GRID, "var(--line)")
+    drawing = drawing.replace("font-family: 'DejaVu Sans'", "font-family: var(--font)")
+    head, _, body = drawing.partition(">")
     view = re.search(r'viewBox="[^"]*"', head)
     assert view is not None, "matplotlib writes a viewBox"
     label = markupsafe.escape(title)

@@ -72,15 +72,13 @@ def _heldout(run: RunFolder) -> Chart:
     lines = [Line(name, points=list(losses[name].items())) for name in names]
     if len(names) > len(PALETTE):
         by_last = sorted(names, key=lambda name: list(losses[name].values())[-1])
-        extremes = by_last[:3] + by_last[-3:]
+        tails = by_last[:3] + by_last[-3:]
         labels = [f"{len(names)} languages", *[""] * (len(names) - 1)]
         lines = [
             Line(label, points=line.points, colour=NEUTRAL, faint=True)
             for label, line in zip(labels, lines)
         ]
-        lines += [
-            Line(x, points=list(losses[x].items()), colour=i) for i, x in enumerate(extremes, 1)
-        ]
+        lines += [Line(x, points=list(losses[x].items()), colour=i) for i, x in enumerate(tails, 1)]
         lines.append(Line("mean", points=list(_mean(losses).items()), colour=BLUE))
     return Chart("Held-out loss by language", lines, y="nats per predicted piece")
 

@@ -36,18 +36,16 @@ def arrays(
     weights: dict[str, Any] = dict(huggingface.parameters(directory, length))
     described = describe(directory)
     vocabulary = hf_tokenizer.tokenizer(directory, ()).vocabulary
-    axis_names = {tables.TOKENS: vocabulary.pieces}
+    by_axis = {tables.TOKENS: vocabulary.pieces}
     if described.languages:
-        axis_names[tables.LANGUAGES] = described.languages
+        by_axis[tables.LANGUAGES] = described.languages
     if list(names.get(tables.TOKENS, ())) != vocabulary.pieces:
         # Models spell special pieces in their own way, so that these are matched by our names.
         special = {number: name for name, number in vocabulary.specials.items()}
-        axis_names[tables.TOKENS] = [special.get(n, x) for n, x in enumerate(vocabulary.pieces)]
-    differ = tables.common(
-        directory, axis_names, {x: y for x, y in names.items() if x in axis_names}
-    )
+        by_axis[tables.TOKENS] = [special.get(n, x) for n, x in enumerate(vocabulary.pieces)]
+    differ = tables.common(directory, by_axis, {x: y for x, y in names.items() if x in by_axis})
     # Also where the names agree: our tables are padded, and have more rows than the source.
-    rows = {axis: (np.arange(len(x)),) * 2 for axis, x in axis_names.items()} | differ
+    rows = {axis: (np.arange(len(x)),) * 2 for axis, x in by_axis.items()} | differ
     for path in weights.keys() & ours.keys():
         if tables.TOKENS in axes[path] or tables.LANGUAGES in axes[path]:
             weights[path] = tables.with_rows(ours[path], weights[path], axes[path], rows)

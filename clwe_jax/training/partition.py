@@ -51,16 +51,14 @@ def make_mesh(sizes: MeshOptions, devices: list[Any] | None = None) -> Mesh:
     devices = list(jax.devices() if devices is None else devices)
     shape = [getattr(sizes, axis) for axis in AXES]
     fixed = math.prod(size for size in shape if size != -1)
-    axes_text = ", ".join(f"{axis}={size}" for axis, size in zip(AXES, shape))
+    layout = ", ".join(f"{axis}={size}" for axis, size in zip(AXES, shape))
     if shape.count(-1) > 1 or any(size < 1 and size != -1 for size in shape):
-        raise ValueError(
-            f"config.mesh ({axes_text}): sizes are positive, and one of them may be -1"
-        )
+        raise ValueError(f"config.mesh ({layout}): sizes are positive, and one of them may be -1")
     if -1 in shape and len(devices) % fixed == 0:
         shape[shape.index(-1)] = len(devices) // fixed
     if math.prod(shape) != len(devices):
         raise ValueError(
-            f"config.mesh ({axes_text}) does not cover {len(devices)} devices: the product of the "
+            f"config.mesh ({layout}) does not cover {len(devices)} devices: the product of the "
             f"sizes must be {len(devices)}; --config.mesh.data=-1 takes all remaining devices."
         )
     # linen's logical partitioning needs axes of type Auto, which is not make_mesh's default.

@@ -64,9 +64,7 @@ class TunedTransfer:
         rows = len(columns["inputs"])
         settings = config.train
         per_epoch = -(-rows // settings.batch_size)
-        checkpoints = CheckpointOptions(
-            every_steps=per_epoch, keep=1, best=self.metric, best_mode="max"
-        )
+        saves = CheckpointOptions(every_steps=per_epoch, keep=1, best=self.metric, best_mode="max")
         options = TrainOptions(
             **{x: y for x, y in values_of(settings).items() if x != "epochs"},
             steps=settings.epochs * per_epoch,
@@ -85,7 +83,7 @@ class TunedTransfer:
                 per_epoch,
             )
             result = train.fit(
-                train.FitOptions(options, config.mesh, checkpoints, seed),
+                train.FitOptions(options, config.mesh, saves, seed),
                 objective=self._objective,
                 optimizer=optim.from_config(config.optimizer, self._length),
                 source=ArraySource(
