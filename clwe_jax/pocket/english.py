@@ -88,8 +88,8 @@ class English(Grammar):
     def person(self, np: NP) -> int:
         """0 for 'I', 1 for the third person singular, 2 for plurals."""
         if np.noun in PRONOUNS:
-            number, many = PRONOUNS[np.noun]
-            return 2 if many else 0 if number == 1 else 1
+            number, is_plural = PRONOUNS[np.noun]
+            return 2 if is_plural else 0 if number == 1 else 1
         return 2 if np.plural or np.other else 1
 
     def np(self, np: NP, role: str = "subject"):

@@ -275,8 +275,8 @@ class French(Romance):
             words = self.negate(c, self.word(BE[c.tense][person]))
         if c.kind == "at":
             return [*words, self.place(c.place)]
-        many, gender = self.agreement(c.subject)
-        adjective = self.adjectives[c.adj][0][many][gender]
+        is_plural, gender = self.agreement(c.subject)
+        adjective = self.adjectives[c.adj][0][is_plural][gender]
         if c.kind == "more":
             return [*words, self.word("plus"), adjective, self.elide("que", self.np(c.obj))]
         return [*words, adjective]

@@ -56,7 +56,7 @@ def plural(word: str) -> str:
 
 
 def feminine(adjective: str) -> str:
-    for ending, she in (
+    for ending, fem in (
         ("er", "ère"),
         ("eux", "euse"),
         ("f", "ve"),
@@ -66,7 +66,7 @@ def feminine(adjective: str) -> str:
         ("eil", "eille"),
     ):
         if adjective.endswith(ending):
-            return adjective[: -len(ending)] + she
+            return adjective[: -len(ending)] + fem
     return adjective if adjective.endswith("e") else adjective + "e"
 
 

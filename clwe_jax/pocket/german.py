@@ -105,8 +105,8 @@ class German(Grammar):
     def person(self, np: NP) -> int:
         """0 for 'ich', 1 for the third person singular, 2 for plurals."""
         if np.noun in PRONOUNS:
-            number, many = PRONOUNS[np.noun]
-            return 2 if many else 0 if number == 1 else 1
+            number, is_plural = PRONOUNS[np.noun]
+            return 2 if is_plural else 0 if number == 1 else 1
         return 2 if np.plural or np.other else 1
 
     def np(self, np: NP, case: str = NOM, preposition: str = "") -> Segment:
@@ -124,11 +124,9 @@ class German(Grammar):
         determiner, endings = self._determiner(np, case, column)
         parts = []
         if preposition:
-            contraction = (
-                CONTRACTIONS.get(f"{preposition} {determiner}") if np.det == "def" else None
-            )
-            if contraction and not np.owner and not np.relative:
-                determiner = contraction
+            fusion = CONTRACTIONS.get(f"{preposition} {determiner}") if np.det == "def" else None
+            if fusion and not np.owner and not np.relative:
+                determiner = fusion
             else:
                 parts += [self.word(preposition)]
         if determiner:

@@ -163,8 +163,8 @@ class Spanish(Romance):
         if c.often:
             parts.insert(0, self.adverb(c.often))
         if c.receiver:
-            many = c.receiver.plural or c.receiver.other
-            parts.append(self.word("les" if many else "le"))
+            is_plural = c.receiver.plural or c.receiver.other
+            parts.append(self.word("les" if is_plural else "le"))
         if c.modal:
             parts += [segment(MODAL_VERBS[c.modal][1 + person], c.modal), forms["inf"]]
         elif c.tense == "future":

@@ -55,12 +55,12 @@ def names(tokenizer: Tokenizer) -> Names:
 def figures(workdir: str) -> dict[str, float]:
     """The figures of the word vectors that a run has trained for its start, as 'start/...'."""
     try:
-        saved = atomic.read_json(os.path.join(workdir, FOLDER, FIGURES))
+        all_figures = atomic.read_json(os.path.join(workdir, FOLDER, FIGURES))
     except FileNotFoundError:
         return {}
     # The run measures the same floor.
-    kept = {name: value for name, value in saved.items() if not name.startswith(FLOOR)}
-    return {f"{FOLDER}/{name}": value for name, value in kept.items()}
+    own_figures = {name: value for name, value in all_figures.items() if not name.startswith(FLOOR)}
+    return {f"{FOLDER}/{name}": value for name, value in own_figures.items()}
 
 
 def token_vectors(config: PretrainRun, workdir: str, run_text: RunText) -> TokenVectors | None:

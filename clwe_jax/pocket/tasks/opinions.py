@@ -89,9 +89,9 @@ def _property(draws: ClauseDraws, label: str, domain: str, negated: bool):
     tense = "past" if draws.uniform() < 0.5 else "present"
     unique = draws.world.kind[noun] == "unique"
     det = "this" if draws.uniform() < 0.3 and not unique else "def"
-    many = not (unique or draws.world.lexicon.mass(noun)) and draws.uniform() < 0.3
+    is_plural = not (unique or draws.world.lexicon.mass(noun)) and draws.uniform() < 0.3
     clause = Clause(
-        "is", NP(noun, many, det), adj=draws.pick(adjectives), tense=tense, negated=negated
+        "is", NP(noun, is_plural, det), adj=draws.pick(adjectives), tense=tense, negated=negated
     )
     return f"property-{tense}-{negated}-{det}", ("say", clause)
 
@@ -125,7 +125,7 @@ def topics(language: str, split: str, rows: int, seed: int, domains: tuple[str, 
 
     Args, errors: as of `named_entities`.
     """
-    concept_domains = load().domain_of
+    owners = load().domain_of
     rules = grammar(language)
     streams = [
         heldout.meanings(f"topics/{domain}", language, split, seed, (domain,)) for domain in domains
@@ -134,9 +134,7 @@ def topics(language: str, split: str, rows: int, seed: int, domains: tuple[str, 
     for domain, stream in itertools.cycle(zip(domains, streams)):
         if len(domain_of) == rows:
             break
-        meanings = (
-            m for m in stream if any(concept_domains[x] == domain for x in heldout.concepts_of(m))
-        )
+        meanings = (m for m in stream if any(owners[x] == domain for x in heldout.concepts_of(m)))
         while (text := _text(rules, meanings)) in domain_of:
             pass
         domain_of[text] = domain

@@ -244,16 +244,16 @@ class Dictionary:
         """All pairs (word of `source`, word of `target`), in the order of the source words."""
         if source not in self.languages or target not in self.languages:
             return []
-        mine = self.languages.index(source)
-        other = self.languages.index(target)
+        src_id = self.languages.index(source)
+        tgt_id = self.languages.index(target)
         sources, targets = self.edges()
-        mask = (self.word_language[sources] == mine) & (self.word_language[targets] == other)
-        left = self.language_words(source)
-        right = self.language_words(target)
-        first = self.language_splits[mine]
-        second = self.language_splits[other]
+        mask = (self.word_language[sources] == src_id) & (self.word_language[targets] == tgt_id)
+        source_words = self.language_words(source)
+        target_words = self.language_words(target)
+        first = self.language_splits[src_id]
+        second = self.language_splits[tgt_id]
         return [
-            (left[a], right[b])
+            (source_words[a], target_words[b])
             for a, b in zip((sources[mask] - first).tolist(), (targets[mask] - second).tolist())
         ]
 

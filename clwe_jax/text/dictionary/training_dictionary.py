@@ -170,9 +170,9 @@ def tests_of(config: options.Run) -> str:
     """The options whose test words the training leaves out, with their values."""
     if not excludes_tests(config):
         return ""
-    tests = {f"evals.{x}.data": spec.data for x, spec in config.evals.items() if spec.name == "bli"}
-    tests["data.dictionaries"] = config.data.dictionaries
-    return ", ".join(f"{option}={value}" for option, value in tests.items() if value)
+    paths = {f"evals.{x}.data": spec.data for x, spec in config.evals.items() if spec.name == "bli"}
+    paths["data.dictionaries"] = config.data.dictionaries
+    return ", ".join(f"{option}={value}" for option, value in paths.items() if value)
 
 
 def excludes_tests(config: options.Run) -> bool:

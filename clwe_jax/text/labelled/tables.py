@@ -92,13 +92,13 @@ def read(path: str, order: Mapping[str, int], expected: str, more: bool = False)
       ValueError: a row with another number of columns than the first, or no row.
     """
     rows = _read_rows(path)
-    header = _columns(rows[0][1]) if rows else {}
+    header_order = _columns(rows[0][1]) if rows else {}
     columns = max(order.values()) + 1
-    if header:
-        if order.keys() - header.keys():
+    if header_order:
+        if order.keys() - header_order.keys():
             fault(path, rows[0][0], f"expected columns {expected}, found {', '.join(rows[0][1])}")
         columns = len(rows[0][1])
-        order = header
+        order = header_order
         rows = rows[1:]
     if not rows:
         raise ValueError(f"{path} holds no row: expected {expected}")
