@@ -52,11 +52,11 @@ def entry() -> None:
 
 
 def _run() -> None:
-    first, *rest = [*sys.argv[1:], ""]
+    first, *arguments = [*sys.argv[1:], ""]
     if first == "--version":
         print(f"clwe_jax {__version__}")
     elif first in COMMANDS:
-        sys.argv = [f"clwe-jax {first}", *rest[:-1]]
+        sys.argv = [f"clwe-jax {first}", *arguments[:-1]]
         module = COMMANDS[first][0]
         # absl's --help prints the docstring of the program that was started.
         source = importlib.util.find_spec(module).loader.get_source(module)

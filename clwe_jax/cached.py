@@ -85,14 +85,14 @@ class CachedResult(Generic[T]):
           ValueError: as of `result`.
         """
         # Tuples come back from JSON as lists: compared as they are, the two would differ.
-        wanted = _from_json(self.made_with)
+        new_record = _from_json(self.made_with)
         names = []
         try:
-            stored = atomic.read_json(self.path + RECORD)
-            stamps = stored.pop(_STAMPS, None)
+            old_record = atomic.read_json(self.path + RECORD)
+            stamps = old_record.pop(_STAMPS, None)
             if stamps is not None:
                 names = sorted({name for name, _ in stamps.items() ^ self.stamps.items()})
-            if stored == wanted and not names:
+            if old_record == new_record and not names:
                 result = self.load(self.path)
                 logging.info("%s was made before", self.path)
                 if stamps is None and self.stamps:
@@ -103,14 +103,14 @@ class CachedResult(Generic[T]):
                     )
                 return result
         except FileNotFoundError:
-            stored = wanted
+            old_record = new_record
         except ValueError as error:
             logging.warning("%s: %s; it is made again", self.path, error)
-            stored = wanted
-        if stored != wanted and self.otherwise:
-            changed = "; ".join(options.differences(stored, wanted))
+            old_record = new_record
+        if old_record != new_record and self.otherwise:
+            changes = "; ".join(options.differences(old_record, new_record))
             raise ValueError(
-                f"{self.path} was made with other options: {changed}. {self.otherwise}"
+                f"{self.path} was made with other options: {changes}. {self.otherwise}"
             )
         if names and self.otherwise:
             raise ValueError(

@@ -23,9 +23,9 @@ def titles() -> dict[str, str]:
 def main() -> None:
     """Prints the list of guides, or the guide that the argument names."""
     title_of = titles()
-    asked = sys.argv[1:]
+    arguments = sys.argv[1:]
     console = Console()
-    if not asked or asked[0].startswith("-"):
+    if not arguments or arguments[0].startswith("-"):
         width = max(map(len, title_of))
         for name, title in title_of.items():
             print(f"{name:<{width}}  {title}")
@@ -33,7 +33,7 @@ def main() -> None:
             "\nclwe-jax guide NAME shows one. `python -c 'help(\"clwe_jax.api.load\")'`: the interface."
         )
         return
-    name = asked[0].removesuffix(".md")
+    name = arguments[0].removesuffix(".md")
     if name not in title_of:
         sys.exit(f"error: there is no guide {name!r}. {nearest(name, title_of)}")
     text = (shipped.folder(shipped.GUIDES) / f"{name}.md").read_text(encoding="utf-8")

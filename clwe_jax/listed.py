@@ -28,7 +28,7 @@ _GROUPS = {
 
 def lines(width: int) -> list[str]:
     """The systems in groups, a line of at most `width` columns each."""
-    measured = shipped.minutes()
+    minutes_of = shipped.minutes()
     configs = shipped.configs()
     families = shipped.families()
     names = max(map(len, configs))
@@ -39,7 +39,7 @@ def lines(width: int) -> list[str]:
             if families[name] not in presets:
                 continue
             about = re.sub(r" \((?:[A-E]\d+[,; -]*)+\)", "", about)  # sections of the papers
-            time = measured[name]["minutes"] if name in measured else ""
+            time = minutes_of[name]["minutes"] if name in minutes_of else ""
             line = f"{name:<{names}}  {time:>7}  {about}"
             rows.append(line if len(line) <= width else line[: width - 1] + "…")
     return rows
@@ -47,8 +47,8 @@ def lines(width: int) -> list[str]:
 
 def main() -> None:
     """Prints the commands that people come for, the list, and what its minutes are."""
-    for what, command in WANTED.items():
-        print(f"{what:<22} {command}")
+    for purpose, command in WANTED.items():
+        print(f"{purpose:<22} {command}")
     print()
     print("\n".join(lines(shutil.get_terminal_size((120, 24)).columns)))
     print(

@@ -69,8 +69,8 @@ def main(argv: list[str]) -> None:
         if _DEBUG.value:
             raise
         logging.debug("%s", traceback.format_exc())
-        said = extras.explain_error(error) if isinstance(error, ImportError) else error
-        sys.exit(f"error: {said}\n(--debug shows where.)")
+        message = extras.explain_error(error) if isinstance(error, ImportError) else error
+        sys.exit(f"error: {message}\n(--debug shows where.)")
     if not finished:
         sys.exit(terminal.UNFINISHED)
 
@@ -114,7 +114,7 @@ def _flags_parser(argv: list[str]) -> list[str]:
             print(options_help.text(_parse_options(config), file))
         sys.exit()
     try:
-        rest = app.parse_flags_with_usage(argv)
+        arguments = app.parse_flags_with_usage(argv)
     except (AttributeError, KeyError) as error:
         text = str(error.args[0] if error.args else error).replace("\n", ". ")
         run = _parse_options(config) if config else None
@@ -130,7 +130,7 @@ def _flags_parser(argv: list[str]) -> list[str]:
             "error: which system? Give --config=NAME; `clwe-jax list` has a line on each: "
             f"{', '.join(shipped.configs())}."
         )
-    return rest
+    return arguments
 
 
 def _parse_options(config: ConfigDict) -> options.Run:

@@ -133,14 +133,14 @@ def silent() -> Iterator[None]:
     except OSError:  # a process without stderr
         yield
         return
-    with tempfile.TemporaryFile() as written:
-        os.dup2(written.fileno(), 2)
+    with tempfile.TemporaryFile() as capture:
+        os.dup2(capture.fileno(), 2)
         try:
             yield
         except Exception:
             sys.stderr.flush()
-            written.seek(0)
-            os.write(stderr, written.read())
+            capture.seek(0)
+            os.write(stderr, capture.read())
             raise
         finally:
             sys.stderr.flush()
@@ -161,8 +161,8 @@ class ProgressLine:
         Args:
           terminal: whether stderr is a terminal; None: look.
         """
-        shown = terminal if _shown is None else _shown
-        self.visible = _stream().isatty() if shown is None else shown
+        is_shown = terminal if _shown is None else _shown
+        self.visible = _stream().isatty() if is_shown is None else is_shown
         self._parts: Sequence[str] = ()
         self._drawn = -math.inf
         if self.visible:
@@ -292,9 +292,9 @@ def duration(seconds: float) -> str:
     """'1:02:03' or '2:03'."""
     if not math.isfinite(seconds):
         return "?"
-    minutes, rest = divmod(int(seconds + 0.5), 60)
+    minutes, remainder = divmod(int(seconds + 0.5), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+    return f"{hours}:{minutes:02d}:{remainder:02d}" if hours else f"{minutes}:{remainder:02d}"
 
 
 def thousands(number: float) -> str:

@@ -203,10 +203,10 @@ class _Tensors(Unpickler):
         return allowed[module, name]
 
     def persistent_load(self, key: Any) -> np.ndarray:
-        kind, stored, name, _, size, *view = key
-        if kind != "storage" or stored not in _DTYPES or any(view) or self._stored is None:
+        kind, storage_type, name, _, size, *view = key
+        if kind != "storage" or storage_type not in _DTYPES or any(view) or self._stored is None:
             raise UnpicklingError(f"it holds {kind!r}, which is no tensor")
-        return self._stored(name, _DTYPES[stored], size)
+        return self._stored(name, _DTYPES[storage_type], size)
 
 
 def _tensor(storage: np.ndarray, offset: int, size: Any, stride: Any, *_: Any) -> np.ndarray:

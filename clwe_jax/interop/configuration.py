@@ -226,8 +226,8 @@ def adopt_options(run: PretrainRun) -> PretrainRun:
             f"{described.positions} positions"
         )
     decided = _list_decided(described.options)
-    shown = ", ".join(f"{name}={getattr(described.options, name)}" for name in decided)
-    logging.info("config.model follows %s: %s", os.path.join(directory, CONFIG), shown)
+    options_text = ", ".join(f"{name}={getattr(described.options, name)}" for name in decided)
+    logging.info("config.model follows %s: %s", os.path.join(directory, CONFIG), options_text)
     return with_architecture(options.with_values(run, values), described)
 
 

@@ -75,27 +75,27 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
             f"{directory}: the weights have no {layout.prefixes[0]}{layout.tokens}; they have "
             f"{', '.join(sorted(weights)[:3])}, ..."
         )
-    taken = _Taken(directory, weights)
+    reader = _Taken(directory, weights)
     sizes = described.options
     rows = described.rows
     width = sizes.width
-    ours = {TOKENS: taken(prefix + layout.tokens, (rows, width))}
+    ours = {TOKENS: reader(prefix + layout.tokens, (rows, width))}
     if isinstance(layout, rotary_names.RotaryLayout):
-        ours |= rotary_names.parameters(layout, sizes, prefix, taken)
+        ours |= rotary_names.parameters(layout, sizes, prefix, reader)
         # Of a head without biases they are 0.
         for name in (layout.dense, layout.head_norm):
             weights.setdefault(f"{name}.bias", np.zeros(width, np.float32))
     else:
-        ours |= _positions(described, layout, prefix, taken, max_length)
+        ours |= _positions(described, layout, prefix, reader, max_length)
         pooler = bool(layout.pooler) and f"{prefix}{layout.pooler}.weight" in weights
         for pair in names.pairs(layout, dataclasses.replace(sizes, pooler=pooler), prefix):
-            ours[pair.ours] = taken.pair(pair, sizes)
+            ours[pair.ours] = reader.pair(pair, sizes)
     if layout.bias in weights:
-        ours[BIAS] = taken(layout.bias, (rows,))
-        ours |= {pair.ours: taken.pair(pair, sizes) for pair in names.head_pairs(layout)}
+        ours[BIAS] = reader(layout.bias, (rows,))
+        ours |= {pair.ours: reader.pair(pair, sizes) for pair in names.head_pairs(layout)}
         scores = weights.get(layout.scores, ours[TOKENS])
         if scores.shape != (rows, width) or not np.array_equal(scores, ours[TOKENS]):
-            ours[OUTPUT] = taken(layout.scores, (rows, width))
+            ours[OUTPUT] = reader(layout.scores, (rows, width))
     if described.kind == "gemma3_text":  # it multiplies them where it reads them
         ours[TOKENS] = ours[TOKENS] * np.float32(width**0.5)
     return ours

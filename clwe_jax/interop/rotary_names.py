@@ -91,11 +91,11 @@ def options_of(kind: str, config: Mapping[str, Any]) -> RotaryOptions:
     if types:
         local = [n for n, name in enumerate(types) if name != "full_attention"]
     elif modern:
-        every = config.get("global_attn_every_n_layers", 3)
-        local = [n for n in range(layers) if n % every]
+        interval = config.get("global_attn_every_n_layers", 3)
+        local = [n for n in range(layers) if n % interval]
     else:
-        every = config.get("sliding_window_pattern", 6) if gemma else 1
-        local = [n for n in range(layers) if (n + 1) % every]
+        interval = config.get("sliding_window_pattern", 6) if gemma else 1
+        local = [n for n in range(layers) if (n + 1) % interval]
     keys = {
         "modernbert": (160_000.0, 10_000.0, "global_rope_theta", "local_rope_theta"),
         "gemma3_text": (1_000_000.0, 10_000.0, "rope_theta", "rope_local_base_freq"),
@@ -148,10 +148,10 @@ def _shapes(layout: RotaryLayout, options: RotaryOptions) -> dict[str, list[tupl
     width = options.width
     size = options.head_size
     heads = options.heads
-    shared = options.kv_heads or heads
+    groups = options.kv_heads or heads
     fused = len(layout.layer["attention/qkv_kernel"]) == 1
     queries = (
-        [(heads + 2 * shared) * size] if fused else [x * size for x in (heads, shared, shared)]
+        [(heads + 2 * groups) * size] if fused else [x * size for x in (heads, groups, groups)]
     )
     gates = [2 * options.mlp_dim] if fused else [options.mlp_dim] * 2
     return {
@@ -192,10 +192,10 @@ def parameters(
         yield "backbone/embedding_norm/scale", norm(layout.norm)
     yield "backbone/final_norm/scale", norm(layout.final_norm)
     for k in range(options.layers):
-        for path, theirs in layout.layer.items():
+        for path, templates in layout.layer.items():
             if path == "attention_norm/scale" and options.input_norm and not k:
                 continue
-            their_names = [name.format(k) for name in theirs]
+            their_names = [name.format(k) for name in templates]
             if path.endswith("scale"):
                 array = norm(their_names[0], size if path.endswith(_QUERY) else width)
             else:
@@ -218,7 +218,7 @@ def to_theirs(
     for name, path in norms.items():
         arrays[f"{name}.weight"] = params[f"backbone/{path}"] - np.float32(layout.addend)
     for k in range(options.layers):
-        for path, theirs in layout.layer.items():
+        for path, templates in layout.layer.items():
             array = params.get(f"backbone/layer_{k}/{path}")
             if array is None:  # the first attention's normalisation, beside that of the embeddings
                 continue
@@ -227,7 +227,7 @@ def to_theirs(
             else:
                 rows = np.cumsum([shape[0] for shape in shapes[path]])[:-1]
                 parts = np.split(array.reshape(shapes[path][0][1], -1).T, rows)
-            arrays |= {f"{x.format(k)}.weight": part for x, part in zip(theirs, parts)}
+            arrays |= {f"{x.format(k)}.weight": part for x, part in zip(templates, parts)}
     return arrays
 
 
@@ -238,10 +238,10 @@ def to_config(options: RotaryOptions) -> tuple[str, dict[str, Any]]:
       ValueError: none of the architectures has them.
     """
     types = ["full_attention", "sliding_attention"]
-    named = {new: old for old, new in _ACTIVATIONS.items()}
+    activation_names = {new: old for old, new in _ACTIVATIONS.items()}
     turns = dict(zip(types, (options.theta, options.local_theta)))
     turns = {name: {"rope_type": "default", "rope_theta": x} for name, x in turns.items()}
-    shared = dict(
+    base_config = dict(
         hidden_size=options.width,
         num_hidden_layers=options.layers,
         num_attention_heads=options.heads,
@@ -250,24 +250,24 @@ def to_config(options: RotaryOptions) -> tuple[str, dict[str, Any]]:
         layer_types=[types[k in options.local_layers] for k in range(options.layers)],
         rope_parameters=turns,
     )
-    several = {**shared, "head_dim": options.head_size, "rms_norm_eps": options.epsilon}
+    rms_config = {**base_config, "head_dim": options.head_size, "rms_norm_eps": options.epsilon}
     near = options.window + 1 if options.causal else 2 * options.window
-    name = named[options.activation]
+    name = activation_names[options.activation]
     configs = {
         "modernbert": {
-            **shared,
+            **base_config,
             "norm_eps": options.epsilon,
             "hidden_activation": name,
             "local_attention": 2 * options.window,
         },
         "gemma3_text": {
-            **several,
+            **rms_config,
             "hidden_activation": name,
             "sliding_window": near,
             "query_pre_attn_scalar": options.head_size,
             "use_bidirectional_attention": not options.causal,
         },
-        "qwen3": {**several, "hidden_act": name, "rope_parameters": turns["full_attention"]},
+        "qwen3": {**rms_config, "hidden_act": name, "rope_parameters": turns["full_attention"]},
     }
     for kind, config in configs.items():
         if _architecture(options_of(kind, config)) == _architecture(options):

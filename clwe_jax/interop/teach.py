@@ -75,7 +75,7 @@ def teach(
     vocabulary = tokenizer.vocabulary
     rows: dict[str, list[np.ndarray]] = {}
     table = np.asarray(variables["params"]["backbone"]["token_embedding"])
-    skipped = 0
+    skipped_count = 0
     for language in languages:
         pairs = dictionary.pairs(language, known)
         if not pairs:
@@ -83,24 +83,24 @@ def teach(
         for word, translation in pairs:
             ids, _ = tokenizer.encode(translation, known)
             pieces = [x for x in ids if x != vocabulary.unk_id]  # its row means nothing
-            spelled = [x for x in _spellings(tokenizer, word, language) if _is_cut(tokenizer, x)]
-            skipped += not spelled
-            for each in spelled if pieces else ():
-                rows.setdefault(each, []).append(table[pieces].mean(0))
+            spellings = [x for x in _spellings(tokenizer, word, language) if _is_cut(tokenizer, x)]
+            skipped_count += not spellings
+            for spelling in spellings if pieces else ():
+                rows.setdefault(spelling, []).append(table[pieces].mean(0))
         entries = {x: rows[x] for x in dict.fromkeys(pair[0] for pair in pairs) if x in rows}
         for form in forms.get(language, ()):
             if form not in rows and _is_cut(tokenizer, form):
                 if stem := _stem(form.lower(), entries):
                     rows[form] = list(entries[stem])  # another language may add to the form
     larger = whole_words.add(vocabulary, list(rows), len(rows))
-    added = larger.pieces[len(vocabulary.pieces) :]
-    if not added:
+    new_pieces = larger.pieces[len(vocabulary.pieces) :]
+    if not new_pieces:
         raise ValueError(f"no word of {', '.join(languages)} is cut into pieces: nothing to teach")
     # A mean of rows is shorter than a row, and the layers have seen no short ones.
-    new = [np.mean(rows[x.lstrip(SPACE_MARK)], 0) for x in added]
+    new_rows = [np.mean(rows[x.lstrip(SPACE_MARK)], 0) for x in new_pieces]
     length = np.linalg.norm(table[: len(vocabulary.pieces)], axis=1).mean()
-    new = [length * row / np.linalg.norm(row) for row in new]
-    return Taught(_with_rows(loaded, larger, np.stack(new)), len(added), skipped)
+    new_rows = [length * row / np.linalg.norm(row) for row in new_rows]
+    return Taught(_with_rows(loaded, larger, np.stack(new_rows)), len(new_pieces), skipped_count)
 
 
 def _spellings(tokenizer: Tokenizer, word: str, language: str) -> list[str]:

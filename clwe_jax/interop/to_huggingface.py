@@ -214,10 +214,10 @@ def _head(
         language_vector = params["backbone/language_embedding"][language]
         bias = bias + language_vector @ kernel[encoder.options.width :]
         kernel = kernel[: encoder.options.width]
-    folded = {**params, "head/kernel": kernel, "head/bias": bias}
+    folded_params = {**params, "head/kernel": kernel, "head/bias": bias}
     head = {}
     for pair in names.head_pairs(layout):
-        head |= dict(zip(pair.theirs, names.to_theirs(pair, folded[pair.ours])))
+        head |= dict(zip(pair.theirs, names.to_theirs(pair, folded_params[pair.ours])))
     head[layout.bias] = params["head/output_bias"][:pieces]
     if "output_embedding" in params:
         head[layout.scores] = params["output_embedding"][:pieces]

@@ -64,18 +64,18 @@ def content(
         space = []
         model = _wordpiece(vocabulary)
         if isinstance(vocabulary, WordVocabulary):
-            unknown = vocabulary.pieces[vocabulary.unk_id]
+            unknown_piece = vocabulary.pieces[vocabulary.unk_id]
             ids = {word: number for word, number in vocabulary.words.items()} | {
                 vocabulary.pieces[number]: number for number in vocabulary.special_ids
             }
             if unspaced:  # WordPiece searches for the longest match
                 model["vocab"] = ids
             else:
-                model = dict(type="WordLevel", vocab=ids, unk_token=unknown)
+                model = dict(type="WordLevel", vocab=ids, unk_token=unknown_piece)
     if tokenizer.whole_text:
         charsmap = base64.b64encode(proto.normalizer_spec.precompiled_charsmap).decode()
         normalizer = dict(type="Precompiled", precompiled_charsmap=charsmap) if charsmap else None
-        cut = [dict(type="WhitespaceSplit")]
+        splitters = [dict(type="WhitespaceSplit")]
     elif tokenizer.normalizer.bert:
         options = tokenizer.normalizer
         normalizer = dict(
@@ -85,7 +85,7 @@ def content(
             strip_accents=options.strip_accents,
             lowercase=options.lower_case,
         )
-        cut = [dict(type="BertPreTokenizer")]
+        splitters = [dict(type="BertPreTokenizer")]
     else:
         languages = [words.rules_of(language) for language in tokenizer.languages]
         normalizer = _normalizer(tokenizer.normalizer.lower_case, languages)
@@ -96,11 +96,11 @@ def content(
             places = f"{words.run_start()}|{words.cluster_end()}"
             normalizer["normalizers"].append(_replace(places, words.CLUSTER_END))
             model["max_input_chars_per_word"] = _longest(unspaced)
-        cut = [_split(_words(languages, unspaced))]
+        splitters = [_split(_words(languages, unspaced))]
         if isinstance(vocabulary, WordPieceVocabulary) and vocabulary.split_han:
             han = characters.character_class(np.flatnonzero(characters.han_table()))
-            cut.append(_split(_regex(f"[{han}]|[^{han}]+")))
-    added = [
+            splitters.append(_split(_regex(f"[{han}]|[^{han}]+")))
+    special_tokens = [
         dict(
             id=number,
             content=vocabulary.pieces[number],
@@ -116,9 +116,9 @@ def content(
         version="1.0",
         truncation=None,
         padding=None,
-        added_tokens=added,
+        added_tokens=special_tokens,
         normalizer=normalizer,
-        pre_tokenizer=dict(type="Sequence", pretokenizers=[*cut, *space]),
+        pre_tokenizer=dict(type="Sequence", pretokenizers=[*splitters, *space]),
         post_processor=_template(vocabulary, 0 if language_types else 1),
         decoder=space[0] if space else dict(type="WordPiece", prefix=INSIDE_MARK, cleanup=False),
         model=model,
@@ -180,8 +180,8 @@ def _sentencepiece(vocabulary: SentencePieceVocabulary, proto: Any) -> dict[str,
 def _normalizer(lower_case: bool, languages: Sequence[str]) -> dict[str, Any]:
     """The steps of `text.words.normalize.Normalizer`."""
     ignored = characters.class_table() == characters.IGNORED
-    alike = characters.one_of_each_table()
-    changed = np.flatnonzero(alike != np.arange(len(alike)))
+    canonical = characters.one_of_each_table()
+    changed_codes = np.flatnonzero(canonical != np.arange(len(canonical)))
     sara_am = itertools.chain.from_iterable(itertools.starmap(_sara_am, characters.SARA_AM))
     steps: list[Mapping[str, Any]] = [
         _replace(f"[{characters.SPACED_APOSTROPHES}]", "'"),
@@ -189,9 +189,9 @@ def _normalizer(lower_case: bool, languages: Sequence[str]) -> dict[str, Any]:
         *itertools.starmap(_replace, sara_am),
         _replace(words.among(ignored), ""),
     ]
-    for one in np.unique(alike[changed]).tolist():
-        others = changed[alike[changed] == one]
-        steps.append(_replace(f"[{characters.character_class(others)}]", chr(one)))
+    for code in np.unique(canonical[changed_codes]).tolist():
+        variants = changed_codes[canonical[changed_codes] == code]
+        steps.append(_replace(f"[{characters.character_class(variants)}]", chr(code)))
     places = dict.fromkeys(words.letter_apostrophe(language) for language in ("", *languages))
     steps.append(_replace("|".join(places), "'"))
     if lower_case:

@@ -61,25 +61,25 @@ def trim(
     spec = hf_tokenizer.read_json(path)
     tokenizer = hf_tokenizer.tokenizer(directory, ("en",))
     pieces = tokenizer.vocabulary.pieces
-    used = {*tokenizer.vocabulary.special_ids, *(x["id"] for x in spec.get("added_tokens") or ())}
-    used |= {n for n, piece in enumerate(pieces) if _CHARACTER.fullmatch(piece)}
-    named = os.path.join(directory, _PROMPTS)
-    if os.path.exists(named):
-        prompts = [*prompts, *(hf_tokenizer.read_json(named).get("prompts") or {}).values()]
+    ids = {*tokenizer.vocabulary.special_ids, *(x["id"] for x in spec.get("added_tokens") or ())}
+    ids |= {n for n, piece in enumerate(pieces) if _CHARACTER.fullmatch(piece)}
+    prompts_path = os.path.join(directory, _PROMPTS)
+    if os.path.exists(prompts_path):
+        prompts = [*prompts, *(hf_tokenizer.read_json(prompts_path).get("prompts") or {}).values()]
     for text in texts:
         begins = (prompt + text.partition(" ")[0] for prompt in prompts)
-        for each in (text, *begins):
-            used.update(tokenizer.encode(each, "en")[0])
+        for string in (text, *begins):
+            ids.update(tokenizer.encode(string, "en")[0])
     if spec["model"]["type"] == "BPE":
-        used = _with_parts(spec["model"], used)
-    kept = sorted(used)
-    numbers = {old: new for new, old in enumerate(kept)}
+        ids = _with_parts(spec["model"], ids)
+    kept_ids = sorted(ids)
+    numbers = {old: new for new, old in enumerate(kept_ids)}
     config = hf_tokenizer.read_json(os.path.join(directory, configuration.CONFIG))
-    config["vocab_size"] = len(kept)
+    config["vocab_size"] = len(kept_ids)
     for name, value in config.items():
         if name.endswith("_token_id") and value in numbers:
             config[name] = numbers[value]
-    weights = save(_rows(directory, described, kept), metadata={"format": "pt"})
+    weights = save(_rows(directory, described, kept_ids), metadata={"format": "pt"})
     with atomic.making_folder(out) as folder:
         _copy(directory, folder)
         renumbered = _renumber(spec, numbers)
@@ -89,7 +89,7 @@ def trim(
         ):
             atomic.write(os.path.join(folder, name), json.dumps(content, ensure_ascii=False))
         atomic.write(os.path.join(folder, arrays.SAFETENSORS), weights)
-    return len(kept), len(pieces)
+    return len(kept_ids), len(pieces)
 
 
 def _copy(directory: str, folder: str) -> None:
@@ -113,9 +113,9 @@ def _with_parts(model: dict[str, Any], used: set[int]) -> set[int]:
         halves.setdefault(ids[left + right], []).extend((ids[left], ids[right]))
     open_ids = list(used)
     while open_ids:
-        new = set(halves.get(open_ids.pop(), ())) - used
-        used |= new
-        open_ids += new
+        new_ids = set(halves.get(open_ids.pop(), ())) - used
+        used |= new_ids
+        open_ids += new_ids
     return used
 
 
@@ -133,16 +133,16 @@ def _renumber(spec: dict[str, Any], numbers: dict[int, int]) -> dict[str, Any]:
         model["vocab"] = {x: numbers[n] for x, n in model["vocab"].items() if n in numbers}
     if model["type"] == "BPE":
         pairs = map(_pair, model["merges"])
-        kept = model["vocab"]
-        model["merges"] = [[x, y] for x, y in pairs if x in kept and y in kept and x + y in kept]
-    added = [{**x, "id": numbers[x["id"]]} for x in spec.get("added_tokens") or ()]
-    after = json.loads(json.dumps(spec.get("post_processor") or {}))
-    for step in after.get("processors", [after]):
+        vocab = model["vocab"]
+        model["merges"] = [[x, y] for x, y in pairs if x in vocab and y in vocab and x + y in vocab]
+    tokens = [{**x, "id": numbers[x["id"]]} for x in spec.get("added_tokens") or ()]
+    processor = json.loads(json.dumps(spec.get("post_processor") or {}))
+    for step in processor.get("processors", [processor]):
         for special in (step.get("special_tokens") or {}).values():
             special["ids"] = [numbers[n] for n in special["ids"]]
         for end in {"cls", "sep"} & step.keys():
             step[end] = [step[end][0], numbers[step[end][1]]]
-    return {**spec, "model": model, "added_tokens": added, "post_processor": after or None}
+    return {**spec, "model": model, "added_tokens": tokens, "post_processor": processor or None}
 
 
 def _rows(
@@ -169,10 +169,10 @@ def main(argv: list[str]) -> None:
     try:
         corpus = corpora.TextCorpus(args.text, languages)
         texts = itertools.chain.from_iterable(map(corpus.lines, languages))
-        kept, all_pieces = trim(directory, texts, args.out, args.prompt)
+        kept_pieces, all_pieces = trim(directory, texts, args.out, args.prompt)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
-    print(f"{args.out}: {kept:,} of {all_pieces:,} pieces stay.")
+    print(f"{args.out}: {kept_pieces:,} of {all_pieces:,} pieces stay.")
 
 
 if __name__ == "__main__":

@@ -143,23 +143,23 @@ def max_over_time(
 
 
 def _max_forward(characters, embedding, kernel, spans):
-    groups, order, choices, which = _group(characters, kernel.shape[0])
+    groups, order, choices, indices = _group(characters, kernel.shape[0])
 
     def add(_, group):
         number, rows = group
         branches = [functools.partial(_best, windows=windows, spans=spans) for windows in choices]
         return None, jax.lax.switch(number, branches, rows, embedding, kernel)
 
-    _, (best, where) = jax.lax.scan(add, None, (which, groups))
+    _, (group_maxima, best_windows) = jax.lax.scan(add, None, (indices, groups))
     # The inverse of `order`, without the words that fill the last group.
     place = jnp.argsort(order)[: len(characters)]
-    maxima = jnp.take(best.reshape(-1, kernel.shape[-1]), place, axis=0)
-    return maxima, (groups, order, which, where, embedding, kernel)
+    maxima = jnp.take(group_maxima.reshape(-1, kernel.shape[-1]), place, axis=0)
+    return maxima, (groups, order, indices, best_windows, embedding, kernel)
 
 
 def _max_backward(spans, residuals, gradient):
     del spans
-    groups, order, which, where, embedding, kernel = residuals
+    groups, order, indices, best_windows, embedding, kernel = residuals
     count, size, length = groups.shape
     choices = _choices(length, kernel.shape[0])
     # `order` counts the words that fill the last group; they have no gradient.
@@ -167,13 +167,13 @@ def _max_backward(spans, residuals, gradient):
     parts = sorted_gradient.reshape(count, size, -1)
 
     def add(sums, group):
-        number, *rest = group
+        number, *arrays = group
         branches = [functools.partial(_gradient, windows=windows) for windows in choices]
-        group_sums = jax.lax.switch(number, branches, *rest, embedding, kernel)
+        group_sums = jax.lax.switch(number, branches, *arrays, embedding, kernel)
         return jax.tree.map(jnp.add, sums, group_sums), None
 
     zeros = jnp.zeros(embedding.shape, jnp.float32), jnp.zeros(kernel.shape, jnp.float32)
-    (of_embedding, of_kernel), _ = jax.lax.scan(add, zeros, (which, groups, where, parts))
+    (of_embedding, of_kernel), _ = jax.lax.scan(add, zeros, (indices, groups, best_windows, parts))
     return None, of_embedding.astype(embedding.dtype), of_kernel.astype(kernel.dtype)
 
 
@@ -198,8 +198,8 @@ def _group(characters, widest):
     groups = nn.with_logical_constraint(groups, (None, "batch", None))
     longest = jnp.take(ends, order).reshape(-1, size)[:, -1]
     # The fewest windows that hold the n + 1 distinct ones of the longest word.
-    which = jnp.searchsorted(np.array(choices[:-1], np.int32), longest + 1, side="left")
-    return groups, order, choices, which
+    indices = jnp.searchsorted(np.array(choices[:-1], np.int32), longest + 1, side="left")
+    return groups, order, choices, indices
 
 
 def _windows(rows, embedding, windows, widest):
@@ -223,12 +223,12 @@ def _best(rows, embedding, kernel, *, windows, spans):
         outside = np.arange(windows)[:, None] + sizes > rows.shape[1]
         scores = jnp.where(outside[:, None, :], -jnp.inf, scores)
     best = scores[0]
-    where = jnp.zeros(scores.shape[1:], jnp.uint8)
+    best_windows = jnp.zeros(scores.shape[1:], jnp.uint8)
     for number in range(1, windows):
         # Of equal windows the first one gets the gradient.
-        where = jnp.where(scores[number] > best, jnp.uint8(number), where)
+        best_windows = jnp.where(scores[number] > best, jnp.uint8(number), best_windows)
         best = jnp.maximum(best, scores[number])
-    return best, where
+    return best, best_windows
 
 
 def _gradient(rows, where, gradient, embedding, kernel, *, windows):

@@ -121,12 +121,12 @@ def bio_steps(tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     Returns:
       float32 [K, K] for transitions and [K] for the start: 0 or `FORBIDDEN`.
     """
-    inside = [tag.startswith("I-") for tag in tags]
+    is_inside = [tag.startswith("I-") for tag in tags]
     kinds = [tag[2:] if tag[:2] in ("B-", "I-") else "" for tag in tags]
     # Rows: the first tag; columns: the second.
-    wrong = [
-        [inside[b] and kinds[a] != kinds[b] for b in range(len(tags))] for a in range(len(tags))
+    is_forbidden = [
+        [is_inside[b] and kinds[a] != kinds[b] for b in range(len(tags))] for a in range(len(tags))
     ]
-    return np.where(wrong, FORBIDDEN, 0.0).astype(np.float32), np.where(
-        inside, FORBIDDEN, 0.0
+    return np.where(is_forbidden, FORBIDDEN, 0.0).astype(np.float32), np.where(
+        is_inside, FORBIDDEN, 0.0
     ).astype(np.float32)

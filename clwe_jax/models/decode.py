@@ -109,11 +109,11 @@ def _one_by_one(step, state, rows, length, marks, choose) -> Texts:
         place, state, tokens, last, total, open_ = carry
         logits, state = step(state, last)
         scores = jax.nn.log_softmax(logits.astype(jnp.float32))
-        chosen = choose(scores, place).astype(jnp.int32)
-        total += jnp.where(open_, jnp.take_along_axis(scores, chosen[:, None], 1)[:, 0], 0)
-        chosen = jnp.where(open_, chosen, marks.pad)
-        tokens = jax.lax.dynamic_update_index_in_dim(tokens, chosen, place, 1)
-        return place + 1, state, tokens, chosen, total, open_ & (chosen != marks.end)
+        next_tokens = choose(scores, place).astype(jnp.int32)
+        total += jnp.where(open_, jnp.take_along_axis(scores, next_tokens[:, None], 1)[:, 0], 0)
+        next_tokens = jnp.where(open_, next_tokens, marks.pad)
+        tokens = jax.lax.dynamic_update_index_in_dim(tokens, next_tokens, place, 1)
+        return place + 1, state, tokens, next_tokens, total, open_ & (next_tokens != marks.end)
 
     tokens = jnp.full((rows, length), marks.pad, jnp.int32)
     begin = jnp.full(rows, marks.begin, jnp.int32)
@@ -166,24 +166,24 @@ def beam(
         scores = jax.nn.log_softmax(logits.astype(jnp.float32)).reshape(rows, width, -1)
         words = scores.shape[-1]
         # A finished text has one continuation, padding, at no cost.
-        closed = jnp.full(words, _IMPOSSIBLE).at[marks.pad].set(0.0)
+        closed_scores = jnp.full(words, _IMPOSSIBLE).at[marks.pad].set(0.0)
         # [rows, K, V]
-        totals = total[..., None] + jnp.where(open_[..., None], scores, closed)
+        totals = total[..., None] + jnp.where(open_[..., None], scores, closed_scores)
         counts = count + open_
         # Texts compete by normalised scores, but the plain sums go on.
-        ranked = normalise(totals, counts[..., None]).reshape(rows, -1)
-        _, best = jax.lax.top_k(ranked, width)
+        ranking_scores = normalise(totals, counts[..., None]).reshape(rows, -1)
+        _, best = jax.lax.top_k(ranking_scores, width)
         parent = best // words
-        chosen = (best % words).astype(jnp.int32)
+        next_tokens = (best % words).astype(jnp.int32)
         total = jnp.take_along_axis(totals.reshape(rows, -1), best, 1)
         take = lambda x: jnp.take_along_axis(x, parent, 1)
         tokens = jnp.take_along_axis(tokens, parent[..., None], 1)
-        tokens = jax.lax.dynamic_update_index_in_dim(tokens, chosen, place, 2)
+        tokens = jax.lax.dynamic_update_index_in_dim(tokens, next_tokens, place, 2)
         # Each text goes on from the state of its parent.
         places = (first + parent).reshape(-1)
         state = jax.tree.map(lambda x: x[places], state)
-        open_ = take(open_) & (chosen != marks.end)
-        return place + 1, state, tokens, chosen, total, take(counts), open_
+        open_ = take(open_) & (next_tokens != marks.end)
+        return place + 1, state, tokens, next_tokens, total, take(counts), open_
 
     state = jax.tree.map(lambda x: jnp.repeat(x, width, axis=0), state)
     shape = (rows, width)

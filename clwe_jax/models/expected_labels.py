@@ -98,18 +98,18 @@ def cross_entropy_language_by_language(
 
     @jax.checkpoint  # else the scores of all languages are in memory at once
     def score_language(language: Array) -> tuple[Array, Array]:
-        inside = members[:, language]
-        [pieces] = jnp.nonzero(inside, size=max_pieces, fill_value=members.shape[0] - 1)
-        exists = jnp.arange(max_pieces) < inside.sum()
+        member = members[:, language]
+        [pieces] = jnp.nonzero(member, size=max_pieces, fill_value=members.shape[0] - 1)
+        exists = jnp.arange(max_pieces) < member.sum()
         logits = score(hidden, jnp.full(hidden.shape[:-1], language), pieces)
-        place = jnp.where(inside, jnp.cumsum(inside) - 1, 0)  # of each piece among the scored ones
-        mine = ExpectedLabels(
+        place = jnp.where(member, jnp.cumsum(member) - 1, 0)  # of each piece among the scored ones
+        language_labels = ExpectedLabels(
             jnp.take(place, labels.pieces, axis=0),
             jnp.zeros_like(labels.languages),
             jnp.where(labels.languages == language, labels.weights, 0.0),
         )
         logits = jnp.where(exists, logits, _NO_PIECE)
-        losses, correct = cross_entropy(logits, mine, jnp.ones((max_pieces, 1)))
+        losses, correct = cross_entropy(logits, language_labels, jnp.ones((max_pieces, 1)))
         return losses[..., 0], correct
 
     losses, correct = jax.lax.map(score_language, jnp.arange(members.shape[1]))

@@ -85,8 +85,8 @@ def locked_dropout(x: Array, rate: float, seed: Array | None, salt: int) -> Arra
     """Dropout of the same dimensions at all words of a row (Gal, Ghahramani 2016), [B, W, D]."""
     if seed is None or rate == 0.0:
         return x
-    kept = dropout.keep_mask(seed, salt, (x.shape[0], 1, x.shape[2]), rate)
-    return jnp.where(kept, x / (1.0 - rate), 0).astype(x.dtype)
+    mask = dropout.keep_mask(seed, salt, (x.shape[0], 1, x.shape[2]), rate)
+    return jnp.where(mask, x / (1.0 - rate), 0).astype(x.dtype)
 
 
 def drop_words(x: Array, rate: float, seed: Array | None, salt: int) -> Array:
@@ -137,7 +137,7 @@ class TransformerCrf(_Head):
         x = self.dense(dropout.dropout(x, options.input_dropout, seed, 0), options.width, "input")
         x = x + sinusoids(x.shape[1], options.width).astype(x.dtype)
         # Words are segment 1, padding is segment 0.
-        same = attention.segment_mask(mask.astype(jnp.int32))
+        attention_mask = attention.segment_mask(mask.astype(jnp.int32))
         for k in range(options.layers):
             x = EncoderLayer(
                 heads=options.heads,
@@ -149,7 +149,7 @@ class TransformerCrf(_Head):
                 salt=2 * k + 1,
                 epsilon=1e-12,
                 name=f"layer_{k}",
-            )(x, same, seed)
+            )(x, attention_mask, seed)
         return self.dense(x, self.labels, "output")
 
 
@@ -210,16 +210,16 @@ class Esim(_Head):
         seed = self.seed(train)
         masks = [mask for _, mask in texts]
         encode = BiLstm(options.cells, name="encode")
-        read = []
+        states = []
         for salt, (x, mask) in enumerate(texts):
             x = dropout.dropout(x, options.dropout, seed, salt)
-            read.append(encode(x, mask)[-1].reshape(*mask.shape, -1))
-        scores = jnp.einsum("bmd,bnd->bmn", *read)
-        aligned = [
-            attend(scores, read[1], masks[1]),
-            attend(scores.swapaxes(1, 2), read[0], masks[0]),
+            states.append(encode(x, mask)[-1].reshape(*mask.shape, -1))
+        scores = jnp.einsum("bmd,bnd->bmn", *states)
+        attended = [
+            attend(scores, states[1], masks[1]),
+            attend(scores.swapaxes(1, 2), states[0], masks[0]),
         ]
-        parts = [jnp.concatenate([a, b, a - b, a * b], axis=-1) for a, b in zip(read, aligned)]
+        parts = [jnp.concatenate([a, b, a - b, a * b], axis=-1) for a, b in zip(states, attended)]
         # One product for both texts: [B, M + N, cells]
         reduced = nn.relu(self.dense(jnp.concatenate(parts, axis=1), options.cells, "reduce"))
         reduced = dropout.dropout(reduced, options.dropout, seed, 10)

@@ -200,9 +200,9 @@ class Laser(LaserEncoder):
         # x: [B, L, E]; sentence: [B, 2 C]; language: int32 [B] -> [B, L, decoder_cells].
         kernel = self.kernel.astype(x.dtype)
         recurrent = self.recurrent.astype(x.dtype)
-        wanted = jnp.take(self.language, language, axis=0).astype(x.dtype)
+        language_vectors = jnp.take(self.language, language, axis=0).astype(x.dtype)
         # The same at every step: its product with the weights is computed once.
-        context = jnp.concatenate([sentence, wanted], -1)
+        context = jnp.concatenate([sentence, language_vectors], -1)
         # Rows of the kernel: embedding of a piece, sentence vector, embedding of a language.
         width = self.options.width
         # [1, B, 4, cells]

@@ -192,8 +192,8 @@ def _steps_forward(inputs, weights, keep, state, limits):
 
     def step(number, carry):
         gates, cells, hiddens, outputs, *state = carry
-        now = AT(gates, number, 1, False)
-        active, hidden, cell, output = _step(now, rest, _mask(keep, number), state, limits)
+        step_gates = AT(gates, number, 1, False)
+        active, hidden, cell, output = _step(step_gates, rest, _mask(keep, number), state, limits)
         # The active gates overwrite x W, which no later step reads.
         gates = INTO(gates, active, number, 1)
         cells = INTO(cells, cell.astype(cells.dtype), number + 1, 1)
@@ -227,14 +227,14 @@ def _steps_backward(limits, residuals, gradients):
     def step(number, carry):
         number = length - 1 - number
         all_gates, all_outputs, of_bias, of_cell, of_output = carry
-        now = at(gates, number)
-        i, j, f, o = (now[:, :, k] for k in range(4))
+        step_gates = at(gates, number)
+        i, j, f, o = (step_gates[:, :, k] for k in range(4))
         cell = at(cells, number + 1)
         previous = at(cells, number)
-        kept = _mask(keep, number)
-        if kept is not None:
+        mask = _mask(keep, number)
+        if mask is not None:
             # The forget gate read the cell after its reset.
-            previous = previous * kept
+            previous = previous * mask
         of_output = _inside(of_output + at(gradients[0], number), at(outputs, number), limits[1])
         of_output = of_output.astype(dtype)
         of_hidden = of_output.astype(jnp.float32)
@@ -242,14 +242,14 @@ def _steps_backward(limits, residuals, gradients):
             of_hidden = jnp.einsum(
                 "dbp,dpc->dbc", of_output, to_hidden, preferred_element_type=jnp.float32
             )
-        shown = jnp.tanh(cell)
+        tanh_cell = jnp.tanh(cell)
         # The gradient of c comes from the next step and, through tanh, from this output.
-        of_cell = _inside(of_cell + of_hidden * o * (1 - shown * shown), cell, limits[0])
+        of_cell = _inside(of_cell + of_hidden * o * (1 - tanh_cell * tanh_cell), cell, limits[0])
         of_gates = (
             of_cell * j * i * (1 - i),
             of_cell * i * (1 - j * j),
             of_cell * previous * f * (1 - f),
-            of_hidden * shown * o * (1 - o),
+            of_hidden * tanh_cell * o * (1 - o),
         )
         of_gates = jnp.stack([x.astype(dtype) for x in of_gates], 2)
         # The rounded gradient, which all products read, also for the bias.
@@ -264,8 +264,8 @@ def _steps_backward(limits, residuals, gradients):
             to_output,
             preferred_element_type=jnp.float32,
         )
-        if kept is not None:
-            of_cell, of_output = of_cell * kept, of_output * kept
+        if mask is not None:
+            of_cell, of_output = of_cell * mask, of_output * mask
         return all_gates, all_outputs, of_bias, of_cell, of_output
 
     # Separate buffers, because XLA copies a buffer that a step both reads and writes.
@@ -341,7 +341,7 @@ class BiLstm(nn.Module):
                 self, f"bias_{layer}", (None, None, "mlp"), forget_one, (2, 4, self.cells)
             )
             # [2, B, L, I]
-            both = jnp.stack([x, jnp.take_along_axis(x, flipped[..., None], axis=1)])
+            inputs = jnp.stack([x, jnp.take_along_axis(x, flipped[..., None], axis=1)])
             weights = (
                 kernel.astype(x.dtype),
                 recurrent.astype(x.dtype),
@@ -349,7 +349,7 @@ class BiLstm(nn.Module):
                 None,
             )
             # No mask: both directions read the padding last, so that it changes no word.
-            hidden, _, _ = steps(both.swapaxes(1, 2), weights, None, (zeros, zeros), (None, None))
+            hidden, _, _ = steps(inputs.swapaxes(1, 2), weights, None, (zeros, zeros), (None, None))
             forward, backward = hidden.swapaxes(1, 2)  # [B, L, C] each
             backward = jnp.take_along_axis(backward, flipped[..., None], axis=1)
             outputs.append(jnp.stack([forward, backward], axis=2))

@@ -54,10 +54,10 @@ def drift(hidden: Hidden, held: Array) -> Sums:
       The sum over these positions of 1 - cosine of a layer's output and the embedding output, which
       has no gradient here, mean over the layers; the number of positions.
     """
-    first_BLD, *others = (unit(x.astype(jnp.float32)) for x in hidden.layers)
+    first_BLD, *layers = (unit(x.astype(jnp.float32)) for x in hidden.layers)
     # The layers are drawn to the embeddings, not the embeddings to the layers.
     start_BLD = jax.lax.stop_gradient(first_BLD)
-    moved_BL = sum(1.0 - (start_BLD * x_BLD).sum(-1) for x_BLD in others) / max(1, len(others))
+    moved_BL = sum(1.0 - (start_BLD * x_BLD).sum(-1) for x_BLD in layers) / max(1, len(layers))
     return Sums(jnp.where(held, moved_BL, 0).sum(), held.sum(dtype=jnp.float32))
 
 

@@ -72,12 +72,12 @@ def select(vectors: Array, layers: str | int) -> Array:
         return vectors[..., -1:, :]
     if layers in ("top", "upper"):
         # Layer 0 counts only where it is the only layer.
-        chosen = vectors[..., -1 if layers == "top" else min(1, top) :, :]
+        states = vectors[..., -1 if layers == "top" else min(1, top) :, :]
         # The two halves of a vector are the two directions.
-        return chosen.reshape(*chosen.shape[:-1], 2, -1).max(-2)
+        return states.reshape(*states.shape[:-1], 2, -1).max(-2)
     if layers in ("last4", "sum4"):
-        chosen = vectors[..., last_layers(top), :]
-        return (chosen.mean if layers == "last4" else chosen.sum)(-2, keepdims=True)
+        states = vectors[..., last_layers(top), :]
+        return (states.mean if layers == "last4" else states.sum)(-2, keepdims=True)
     if layers == "mean":
         return vectors[..., min(1, top) :, :].mean(-2, keepdims=True)
     number = int(layers) if str(layers).isdigit() else -1
@@ -104,18 +104,18 @@ def words(x: Array, firsts: Array, is_piece: Array, how: str) -> Array:
         begins = jnp.zeros(is_piece.shape, bool).at[rows, firsts].set(True)
         wide = lambda mask: mask.reshape(*mask.shape, *[1] * (x.ndim - 2))
         # The last piece of a word: the next one begins another word, or is none.
-        closed = wide(~jnp.pad((is_piece & ~begins)[:, 1:], ((0, 0), (0, 1))))
+        is_last = wide(~jnp.pad((is_piece & ~begins)[:, 1:], ((0, 0), (0, 1))))
         merge = jnp.maximum if how == "max" else jnp.add
 
         # A segmented scan from the right: the first piece of a word gets the merge of its pieces.
         def join(later, now):
             return jnp.where(now[1], now[0], merge(later[0], now[0])), later[1] | now[1]
 
-        ones = jnp.ones_like(closed, x.dtype)
-        merged = lambda values: jax.lax.associative_scan(
-            join, (values, closed), reverse=True, axis=1
+        ones = jnp.ones_like(is_last, x.dtype)
+        merge_pieces = lambda values: jax.lax.associative_scan(
+            join, (values, is_last), reverse=True, axis=1
         )[0]
-        x = merged(x) if how == "max" else merged(x) / merged(ones)
+        x = merge_pieces(x) if how == "max" else merge_pieces(x) / merge_pieces(ones)
     return jax.vmap(lambda row, places: row[places])(x, firsts)
 
 

@@ -81,15 +81,15 @@ class RotaryAttention(nn.Module):
         width = x.shape[-1]
         heads = options.heads
         size = options.head_size
-        shared = options.kv_heads or heads
+        kv_heads = options.kv_heads or heads
         init = nn.initializers.truncated_normal(options.init_std)
         axes = ("embed", "heads", "kv")
-        w_qkv = parameter(self, "qkv_kernel", axes, init, (width, heads + 2 * shared, size))
+        w_qkv = parameter(self, "qkv_kernel", axes, init, (width, heads + 2 * kv_heads, size))
         w_out = parameter(self, "out_kernel", ("heads", "kv", "embed"), init, (heads, size, width))
         x_ND = x.reshape(-1, width)  # as in `GatedFeedForward`
         qkv_NJK = jnp.einsum("nd,djk->njk", x_ND, w_qkv.astype(x.dtype))
         qkv_BLJK = qkv_NJK.reshape(*x.shape[:2], -1, size)
-        q_BLHK, k_BLGK, v_BLGK = jnp.split(qkv_BLJK, (heads, heads + shared), axis=2)
+        q_BLHK, k_BLGK, v_BLGK = jnp.split(qkv_BLJK, (heads, heads + kv_heads), axis=2)
         if options.query_norm:
             q_BLHK = ScaleNorm(options.epsilon, options.rms, name="query_norm")(q_BLHK)
             k_BLGK = ScaleNorm(options.epsilon, options.rms, name="key_norm")(k_BLGK)

@@ -219,10 +219,10 @@ class Transformer(nn.Module):
             )
         if options.input_norm:
             self.embedding_norm = self.norm()
-        shared = nn.remat(self.layer_class) if options.remat else self.layer_class
-        private_layer = private.private(shared, self.languages)
+        shared_layer = nn.remat(self.layer_class) if options.remat else self.layer_class
+        private_layer = private.private(shared_layer, self.languages)
         self.encoder_layers = [
-            (private_layer if k < options.private_layers else shared)(
+            (private_layer if k < options.private_layers else shared_layer)(
                 # JAX's cuDNN attention fails under the vmap of a language's own layers.
                 **self.layer_fields(k, "xla" if k < options.private_layers else options.attention),
                 name=f"layer_{k}",

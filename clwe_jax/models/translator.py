@@ -315,13 +315,13 @@ class Translator(nn.Module):
         place = state.place[0]
         x = self._embed_ids(before[:, None], state.language, place[None], None)
         earlier = (jnp.arange(state.kept[0][0].shape[1]) <= place)[None, None, None]
-        seen = state.mask[:, None, None]
-        kept = []
+        mask = state.mask[:, None, None]
+        caches = []
         for k, (layer, read, old) in enumerate(zip(self.decoder, state.read, state.kept)):
-            x, new = self._of(k, layer(x, read, earlier, seen, None, old, place), state.language)
-            kept.append(new)
+            x, cache = self._of(k, layer(x, read, earlier, mask, None, old, place), state.language)
+            caches.append(cache)
         logits = self._logits(x, state.language, pieces)[:, 0]
-        return logits, state._replace(kept=tuple(kept), place=state.place + 1)
+        return logits, state._replace(kept=tuple(caches), place=state.place + 1)
 
     def _of(self, layer: int, results: Any, language: Array) -> Any:
         """The results of a decoder layer; of one that each language has, its own language's."""

@@ -167,47 +167,47 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
             rngs=rngs,
         )
         occurrences = []
-        wanted = []
+        targets = []
         rngs_of = [jax.random.fold_in(rngs["dropout"], i) if train else None for i in (0, 1)]
         translations = variables.get("translations", {}).get("ids") if train else None
         observed: dict[str, Any] = {"rows": output.carry}
         for number, direction in enumerate(DIRECTIONS):
             name = BOTH if self._context else direction
             state = variables.get("senses", {}).get(name)
-            seen = self._occurrences(batch, number, output)
-            rows, length = seen.words.shape
+            row_occurrences = self._occurrences(batch, number, output)
+            rows, length = row_occurrences.words.shape
             if not length:
                 raise ValueError(
                     f"config.data.sequence_length={batch['words'].shape[1]}: must be at least "
                     f"{3 if self._context else 2}, so that a window has a word with all positions "
                     "that predict it"
                 )
-            occurrences.append(Occurrences(*(x.reshape(-1, *x.shape[2:]) for x in seen)))
+            occurrences.append(Occurrences(*(x.reshape(-1, *x.shape[2:]) for x in row_occurrences)))
             if name in observed:  # the same words with the same representations
-                wanted.append(wanted[0])
+                targets.append(targets[0])
                 continue
-            wanted.append(
+            targets.append(
                 self._loss.choose(
                     occurrences[number], params["sense_bias"].shape[1:], state, translations
                 )
             )
             if state is not None:
                 observed[name] = dict(
-                    words=seen.words,
-                    senses=wanted[number].assigned.reshape(rows, length),
-                    h=jax.lax.stop_gradient(seen.sense_input),
-                    weights=seen.weights,
-                    languages=seen.languages,
+                    words=row_occurrences.words,
+                    senses=targets[number].assigned.reshape(rows, length),
+                    h=jax.lax.stop_gradient(row_occurrences.sense_input),
+                    weights=row_occurrences.weights,
+                    languages=row_occurrences.languages,
                 )
         # One program for both directions, so that the gradient of the table is written once.
-        scored = jax.vmap(functools.partial(self._loss.score, train=train))(
-            *jax.tree.map(lambda *x: jnp.stack(x), *zip(occurrences, wanted)),
+        direction_sums = jax.vmap(functools.partial(self._loss.score, train=train))(
+            *jax.tree.map(lambda *x: jnp.stack(x), *zip(occurrences, targets)),
             params["sense_table"],
             params["sense_bias"],
             jnp.stack(rngs_of) if train else None,
         )
         metrics: dict[str, Sums] = {}
-        for name, value in scored.items():
+        for name, value in direction_sums.items():
             for number, direction in enumerate(DIRECTIONS):
                 metrics[f"{direction}/{name}"] = jax.tree.map(lambda x: x[number], value)
             metrics[name] = jax.tree.map(lambda x: x.sum(), value)
@@ -244,18 +244,18 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         rows = {"rows": observed["rows"]}
         if not self._loss.aware:
             return rows, None
-        after = {}
+        new_states = {}
         seeded = []
         for number, direction in enumerate(self.directions):
             state = variables["senses"][direction]
-            seen = observed[direction]
-            flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in seen.items()}
+            observation = observed[direction]
+            flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in observation.items()}
             config = self._loss.config_of(number)
-            after[direction], was_seeded = states.after_step(state, config, step, **flat)
+            new_states[direction], was_seeded = states.after_step(state, config, step, **flat)
             seeded.append(was_seeded)
         # Both states have one warm-up, and are seeded in the same step.
-        copied = functools.partial(inherit_senses, now=jnp.stack(seeded).any())
-        return {**rows, "senses": after}, copied
+        inherit = functools.partial(inherit_senses, now=jnp.stack(seeded).any())
+        return {**rows, "senses": new_states}, inherit
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
         params = {"params": variables["params"]["model"]}

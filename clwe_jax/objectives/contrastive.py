@@ -85,8 +85,8 @@ class ContrastiveObjective:
         # find the table's vectors, which as targets stay where they are.
         if self.against == "table":
             pairs = [(a, jax.lax.stop_gradient(b_to_find)), (jax.lax.stop_gradient(a_to_find), b)]
-        each = [info_nce(x, y, weights, self.temperature) for x, y in pairs]
-        means = jax.tree.map(lambda *sums: sum(sums) / len(sums), *each)
+        pair_sums = [info_nce(x, y, weights, self.temperature) for x, y in pairs]
+        means = jax.tree.map(lambda *sums: sum(sums) / len(sums), *pair_sums)
         rows = jnp.float32(len(weights))
         return {**means, "padding": Sums(rows - weights.sum(), rows)}, {}
 
@@ -99,11 +99,11 @@ class ContrastiveObjective:
             if self.weights is not None:
                 weights = jnp.asarray(self.weights)[batch["language_ids"], batch["inputs"]]
             hidden = self.base.encode(variables, batch)
-            last, filled = pooling.sentences(hidden, batch, weights)
+            last, has_pieces = pooling.sentences(hidden, batch, weights)
             if self.against == "layers":
-                return last, last, filled
+                return last, last, has_pieces
             table, _ = pooling.sentences(hidden, batch, weights, layers=(0,))
-            return last, table, filled
+            return last, table, has_pieces
 
         if self.microbatches == 1:
             return encode(batch)
@@ -149,10 +149,10 @@ def info_nce(a: Array, b: Array, weights: Array, temperature: float) -> dict[str
     total = weights.sum()
     pair_sum = (jnp.diagonal(cosines) * weights).sum()
     # total * (total - 1) pairs: each sentence with the copies of all others
-    others = jnp.where(are_pairs, cosines, 0.0).sum() - pair_sum
+    other_sum = jnp.where(are_pairs, cosines, 0.0).sum() - pair_sum
     return {
         "loss": Sums(loss / 2, total),
         "accuracy": Sums(right / 2, total),
         "pair_cosine": Sums(pair_sum, total),
-        "other_cosine": Sums(others, total * (total - 1)),
+        "other_cosine": Sums(other_sum, total * (total - 1)),
     }

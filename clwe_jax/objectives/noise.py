@@ -62,12 +62,12 @@ def add_noise(
     """
     real = (ids != end) & (ids != pad)
     shift, dropped, blanked = (jnp.take_along_axis(x, words, axis=1) for x in drawn)
-    kept = real & (dropped >= drop)
-    kept = kept | (real & ~kept.any(1, keepdims=True) & (words == 0))
-    noisy = jnp.where(kept & (blanked < blank), blank_id, ids)
-    noisy = jnp.where(kept | (ids == end), noisy, pad)
+    is_kept = real & (dropped >= drop)
+    is_kept = is_kept | (real & ~is_kept.any(1, keepdims=True) & (words == 0))
+    noisy = jnp.where(is_kept & (blanked < blank), blank_id, ids)
+    noisy = jnp.where(is_kept | (ids == end), noisy, pad)
     place = words + shift * (shuffle + 1)
-    place = jnp.where(kept, place, jnp.where(ids == end, _END, _GONE))
+    place = jnp.where(is_kept, place, jnp.where(ids == end, _END, _GONE))
     # Stable, because the pieces of a word have one place and must keep their order.
     order = jnp.argsort(place, axis=1, stable=True)
     return jnp.take_along_axis(noisy, order, axis=1)

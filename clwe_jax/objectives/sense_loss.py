@@ -152,11 +152,11 @@ class SenseLoss:
             return self._translate(into_rows, into, h, state)
 
         # One language after the other, so that memory does not grow with their number.
-        others, other_senses, has = jax.lax.map(translate, jnp.arange(1, languages))
+        other_words, other_senses, has = jax.lax.map(translate, jnp.arange(1, languages))
         # Each language has the same weight, however many translations it has (as D1).
         shares = self.options.translation_share * has / jnp.maximum(has.sum(0), 1)
         labels = softmax.SenseLabels(
-            jnp.concatenate([words[None], others]),
+            jnp.concatenate([words[None], other_words]),
             jnp.concatenate([assigned[None], other_senses]),
             jnp.concatenate([1 - shares.sum(0, keepdims=True), shares]),
         )

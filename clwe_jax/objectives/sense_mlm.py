@@ -105,33 +105,33 @@ class SenseMlmObjective(ByIdentity, SenseMlmOptions):
             {"params": variables["params"]["model"]}, batch, train=train, rngs=rngs
         ).last
         weights = batch["loss_weights"]
-        chosen = choose_positions(weights, self.max_predictions)
-        picked = hidden_at_positions(chosen, hidden)
-        words = at_positions(chosen, batch["targets"])
-        languages = at_positions(chosen, batch["language_ids"])
-        kept = at_positions(chosen, weights)
+        positions = choose_positions(weights, self.max_predictions)
+        picked_states = hidden_at_positions(positions, hidden)
+        words = at_positions(positions, batch["targets"])
+        languages = at_positions(positions, batch["language_ids"])
+        kept = at_positions(positions, weights)
         rows, count = words.shape
-        flat = picked.reshape(rows * count, -1)
+        flat = picked_states.reshape(rows * count, -1)
         occurrences = Occurrences(
             words.reshape(-1), flat, flat, kept.reshape(-1), languages.reshape(-1)
         )
         table, bias = (variables["params"][name] for name in ("sense_table", "sense_bias"))
         rng = rngs["dropout"] if train else None
-        wanted = self._loss.choose(
+        targets = self._loss.choose(
             occurrences,
             bias.shape,
             variables.get("senses", {}).get(MASKED),
             variables.get("translations", {}).get("ids") if train else None,
         )
-        sums = self._loss.score(occurrences, wanted, table, bias, rng, train)
+        sums = self._loss.score(occurrences, targets, table, bias, rng, train)
         observed: dict[str, Any] = {}
         sums |= measure_row_fill(batch["segment_ids"], kept.sum(), weights.sum() - kept.sum())
         if self._loss.aware:
             # Rows stay the first axis: microbatches are joined along it (`step.accumulate_gradients`).
             observed = dict(
                 words=words,
-                senses=wanted.assigned.reshape(rows, count),
-                h=jax.lax.stop_gradient(picked),
+                senses=targets.assigned.reshape(rows, count),
+                h=jax.lax.stop_gradient(picked_states),
                 weights=kept,
                 languages=languages,
             )

@@ -79,8 +79,8 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
 
         def score(model: Laser | Translator) -> Array:
             source = batch["source_language_ids"]
-            read = model.read(batch["inputs"], batch["inputs"] != pad, source, train)
-            return model.scores(read, before_BL, batch["language_ids"], self.vocab_size, train)
+            memory = model.read(batch["inputs"], batch["inputs"] != pad, source, train)
+            return model.scores(memory, before_BL, batch["language_ids"], self.vocab_size, train)
 
         params = {"params": variables["params"]}
         logits_BLV = self.model.apply(params, rngs=rngs, method=score)
@@ -121,8 +121,8 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
         never = jnp.array([self.specials[name] for name in (PAD, CLS, MASK)])
 
         def begin(model: Laser | Translator) -> Any:
-            read = model.read(ids, ids != marks.pad, batch["source_language_ids"])
-            return model.first(read, batch["language_ids"], length)
+            memory = model.read(ids, ids != marks.pad, batch["source_language_ids"])
+            return model.first(memory, batch["language_ids"], length)
 
         def step(state: Any, before: Array) -> tuple[Array, Any]:
             logits, state = self.model.apply(params, state, before, self.vocab_size, method="next")

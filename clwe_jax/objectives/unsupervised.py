@@ -70,8 +70,8 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
         inputs = self.add_noise(batch, noise_key)
         noised = {**pair, "inputs": inputs, "source_language_ids": languages}
         first = self._sums(variables, noised, keys[0], train)
-        written, others = self.translate_back(variables, batch, step, language_key)
-        translated = {**pair, "inputs": written, "source_language_ids": others}
+        translations, other_languages = self.translate_back(variables, batch, step, language_key)
+        translated = {**pair, "inputs": translations, "source_language_ids": other_languages}
         second = self._sums(variables, translated, keys[1], train)
         # Too early, back-translation ends with one sentence for all texts (docs/lessons.md).
         on = (jnp.asarray(step) >= self.translate_after).astype(jnp.float32)
@@ -85,7 +85,7 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
             "denoising_loss": first["loss"],
             "translation_loss": second["loss"],
             "denoising_weight": Sums(weight, one),
-            "written": Sums((written != self.marks.pad).sum(dtype=jnp.float32), total),
+            "written": Sums((translations != self.marks.pad).sum(dtype=jnp.float32), total),
             "padding": padding_share(real),
         }, {}
 
@@ -123,18 +123,18 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
         languages = batch["language_ids"]
         count = self.model.languages
         # Any language but the text's own.
-        others = (languages + jax.random.randint(key, languages.shape, 1, count)) % count
+        into = (languages + jax.random.randint(key, languages.shape, 1, count)) % count
         params = jax.lax.stop_gradient(variables["params"])
 
         def write() -> Array:
-            wanted = {"inputs": texts, "source_language_ids": languages, "language_ids": others}
-            return self.decode({"params": params}, wanted, length=texts.shape[1])
+            source_batch = {"inputs": texts, "source_language_ids": languages, "language_ids": into}
+            return self.decode({"params": params}, source_batch, length=texts.shape[1])
 
         if not self.translate_after:
-            return write(), others
+            return write(), into
         on = jnp.asarray(step) >= self.translate_after
         # Not `where`, which would search the translations also before that step.
-        return jax.lax.cond(on, write, lambda: texts), others
+        return jax.lax.cond(on, write, lambda: texts), into
 
     def _sums(self, variables: Variables, batch: Batch, key: Array, train: bool) -> dict[str, Sums]:
         return self.cross_entropy(variables, batch, {"dropout": key}, train)

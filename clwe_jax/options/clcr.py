@@ -223,14 +223,14 @@ class ClcrRun(Run):
                 f"config.data.languages={self.data.languages}: CLCR maps one language to another; "
                 "name two, the source first: --config.data.languages=ja,en"
             )
-        for name, wanted in (("layer", settings.layer), ("encoder.layer", settings.encoder.layer)):
-            _check_layer(f"config.clcr.{name}", wanted)
+        for name, layer in (("layer", settings.layer), ("encoder.layer", settings.encoder.layer)):
+            _check_layer(f"config.clcr.{name}", layer)
         for side in ("source", "target"):
-            named = getattr(settings, side)
-            kind, _, where = named.partition(":")
-            if named and (kind not in _KINDS or not where):
+            model = getattr(settings, side)
+            kind, _, folder = model.partition(":")
+            if model and (kind not in _KINDS or not folder):
                 raise ValueError(
-                    f"config.clcr.{side}={named!r}: expected run:DIR or hf:DIR, a language "
+                    f"config.clcr.{side}={model!r}: expected run:DIR or hf:DIR, a language "
                     "model, or '' to train one first"
                 )
         if settings.source and settings.source == settings.target:
@@ -287,8 +287,8 @@ def _check_entailment(run: ClcrRun, names: tuple[str, ...]) -> None:
             f"config.clcr.entailment.train={settings.train!r}, tests={settings.tests!r}: give training "
             f"files ({names[1]}:FILE) and a folder of test files, or neither for the embedded world"
         )
-    kind, _, where = settings.multilingual.partition(":")
-    if settings.multilingual and (kind not in _KINDS or not where):
+    kind, _, folder = settings.multilingual.partition(":")
+    if settings.multilingual and (kind not in _KINDS or not folder):
         raise ValueError(
             f"config.clcr.entailment.multilingual={settings.multilingual!r}: expected run:DIR or hf:DIR, "
             "one model of both languages, or ''"

@@ -107,11 +107,11 @@ def claim_workdir(config: Run, workdir: str, write: bool = True) -> None:
     """
     new = _plain(config)
     if os.path.exists(_path(workdir)):
-        changed = differences(_plain(read_config(workdir)), new)
-        if changed:
+        changed_options = differences(_plain(read_config(workdir)), new)
+        if changed_options:
             raise ValueError(
                 f"{workdir} holds the run of another config:\n  "
-                + "\n  ".join(changed)
+                + "\n  ".join(changed_options)
                 + "\nGive a new folder with --workdir=DIR, or the options that it was started with."
             )
     if write:

@@ -40,10 +40,10 @@ def explain_unknown(run: Run, path: str) -> str:
     """The message on an option that a run lacks, with the option that was probably meant."""
     names = [option for option, _, _ in describe_options(run)]
     leaf = path.rpartition(".")[2]
-    same = [other for other in names if other.rpartition(".")[2] == leaf]
+    namesakes = [name for name in names if name.rpartition(".")[2] == leaf]
     twin = {**_ELSEWHERE, **{y: x for x, y in _ELSEWHERE.items()}}.get(path)
     near = difflib.get_close_matches(path, names, n=1, cutoff=0.6)
-    meant = [twin] if twin in names else same[:3] or near
+    meant = [twin] if twin in names else namesakes[:3] or near
     advice = f"Did you mean {' or '.join(f'--config.{x}' for x in meant)}?" if meant else ""
     return f"config.{path}: the config has no such option. {advice or '--help lists them.'}"
 

@@ -126,36 +126,36 @@ def _check_vectors(run: PretrainRun) -> None:
     init = run.init
     source = run.data.source
     names = shared.languages(run)
-    where = f"config.init.embeddings={init.embeddings!r}"
+    choice = f"config.init.embeddings={init.embeddings!r}"
     if init.embeddings in TRAINED_STARTS:
         if source != "pocket" and not source.startswith("text:"):
             raise ValueError(
-                f"{where} trains on text files, and config.data.source={source!r}: take pocket or "
+                f"{choice} trains on text files, and config.data.source={source!r}: take pocket or "
                 "text:DIR, or give a static run's folder"
             )
         if len(names) < 2:
-            raise ValueError(f"{where} joins two languages or more: {run.data.languages}")
+            raise ValueError(f"{choice} joins two languages or more: {run.data.languages}")
         if init.embeddings != "joint" and not run.data.dictionaries:
-            raise ValueError(f"{where} needs a dictionary: set config.data.dictionaries")
+            raise ValueError(f"{choice} needs a dictionary: set config.data.dictionaries")
         if init.embeddings != "joint" and init.method == "subword":
             raise ValueError(
-                f"{where}: dictionary vectors have no n-grams for config.init.method='subword': "
+                f"{choice}: dictionary vectors have no n-grams for config.init.method='subword': "
                 "--config.init.method=wechsel"
             )
     elif init.embeddings == "dictionary":
         if not run.data.dictionaries or source.startswith("batches:"):
             raise ValueError(
-                f"{where} needs config.data.dictionaries, and text (config.data.source=text:DIR)"
+                f"{choice} needs config.data.dictionaries, and text (config.data.source=text:DIR)"
             )
     elif os.path.isdir(init.embeddings):
         if not os.path.exists(os.path.join(init.embeddings, "spaces.json")):
             raise ValueError(
-                f"{where} holds no aligned vectors: give the folder of a finished static run "
+                f"{choice} holds no aligned vectors: give the folder of a finished static run "
                 "(configs/joint_align.py), or vector files as de=FILE,en=FILE"
             )
     elif not any(mark in init.embeddings for mark in "=./"):
         raise ValueError(
-            f"{where}: expected joint, dictionary, joint+dictionary, a static run's folder, or "
+            f"{choice}: expected joint, dictionary, joint+dictionary, a static run's folder, or "
             "vector files as de=FILE,en=FILE"
         )
     else:
@@ -206,8 +206,8 @@ def _check_heldout(run: PretrainRun) -> None:
     if names.get("mlm") == "mlm":
         return
     mend = "set it to options.section_of('evaluator', 'mlm', batches=8)"
-    if others := [key for key, name in names.items() if name == "mlm"]:
-        mend = f"config.evals.{others[0]} has another key: call it config.evals.mlm"
+    if mlm_keys := [key for key, name in names.items() if name == "mlm"]:
+        mend = f"config.evals.{mlm_keys[0]} has another key: call it config.evals.mlm"
     raise ValueError(
         f"config.evals.mlm: the held-out batches of the training are those of this evaluation: {mend}"
     )

@@ -234,22 +234,22 @@ def change_section(
     """
     fields = {field.name: field for field in options_of(type(base))}
     check_keys(fields, values, path)
-    given = {}
+    changes = {}
     for name, value in values.items():
-        here = f"{path}.{name}"
+        option_path = f"{path}.{name}"
         old = getattr(base, name)
         data = fields[name].metadata
         if "entries" in data:
-            given[name] = old | {
-                key: _entry(old.get(key), data["entries"], entry, f"{here}.{key}", lookup)
+            changes[name] = old | {
+                key: _entry(old.get(key), data["entries"], entry, f"{option_path}.{key}", lookup)
                 for key, entry in value.items()
             }
         elif "section" in data and value is not None and not isinstance(value, Options):
-            given[name] = _entry(old, data["section"] or type(old), value, here, lookup)
+            changes[name] = _entry(old, data["section"] or type(old), value, option_path, lookup)
         else:
-            given[name] = value
+            changes[name] = value
     try:
-        return dataclasses.replace(base, **given)
+        return dataclasses.replace(base, **changes)
     except OptionError as error:
         raise error.at(path) from None
 
@@ -269,10 +269,10 @@ def _entry(
         raise ValueError(f"{path}.name is missing: it chooses one of the registry's table {of!r}")
     cls = lookup(of, name)
     if old is None or type(old) is not cls:
-        known = {field.name for field in options_of(cls)}
-        kept = {name: x for name, x in values_of(old).items() if name in known} if old else {}
+        names = {field.name for field in options_of(cls)}
+        old_values = {name: x for name, x in values_of(old).items() if name in names} if old else {}
         try:
-            old = cls(**kept)
+            old = cls(**old_values)
         except OptionError as error:
             raise error.at(path) from None
     return change_section(old, {key: x for key, x in values.items() if key != "name"}, path, lookup)

@@ -41,11 +41,11 @@ def families() -> dict[str, str]:
 
 
 def _family(path: pathlib.Path) -> str:
-    called = re.search(r"\bpresets\.(\w+)\((?:\"(\w+)\")?", path.read_text(encoding="utf-8"))
-    if not called:
+    match = re.search(r"\bpresets\.(\w+)\((?:\"(\w+)\")?", path.read_text(encoding="utf-8"))
+    if not match:
         return ""
-    preset, other = called.groups()
-    return _family(path.with_stem(other)) if other else preset
+    preset, base = match.groups()
+    return _family(path.with_stem(base)) if base else preset
 
 
 def minutes() -> dict[str, dict[str, float]]:

@@ -135,11 +135,11 @@ def align_options() -> AlignOptions:
 @functools.cache
 def _with_aligners(table: tuple[tuple[str, tuple[str, str]], ...]) -> type[AlignOptions]:
     names = [name for name, _ in table]
-    named = ("name", str, option("procrustes", f"one of {', '.join(names)}"))
+    name_field = ("name", str, option("procrustes", f"one of {', '.join(names)}"))
     sections = [(x, AlignerOptions, section(registry.options_class("aligner", x))) for x in names]
     return dataclasses.make_dataclass(
         "AlignOptions",
-        [named, *sections],
+        [name_field, *sections],
         bases=(AlignOptions,),
         frozen=True,
         namespace={"__doc__": AlignOptions.__doc__, "__module__": __name__},
@@ -287,10 +287,10 @@ def _check_dictionary(run: StaticRun) -> None:
         f"config.align.name={aligner!r}": (static.refinement or run.given_vectors)
         and getattr(run.align, aligner).needs_pairs,
     }
-    named = [option for option, needed in needs.items() if needed]
-    if named and not run.data.dictionaries:
+    reasons = [option for option, needed in needs.items() if needed]
+    if reasons and not run.data.dictionaries:
         raise ValueError(
-            f"{named[0]} needs a dictionary: set --config.data.dictionaries=DIR, a folder of "
+            f"{reasons[0]} needs a dictionary: set --config.data.dictionaries=DIR, a folder of "
             "xx-yy.txt, or go without one: --config=configs/align_self_learning.py, or "
             "--config=configs/dictionary_vectors.py with --config.data.pairs=DIR, parallel text"
         )
@@ -317,16 +317,16 @@ def pairs(config: StaticRun) -> list[tuple[str, str]]:
     if config.align.source_vectors:
         return [(names[0], names[1]), (names[1], names[0])]
     hub = hub_of(config)
-    chosen = [(hub, name) for name in names if name != hub]
+    language_pairs = [(hub, name) for name in names if name != hub]
     if config.static.pairs.strip() == "all":
-        chosen = list(itertools.combinations(names, 2))
+        language_pairs = list(itertools.combinations(names, 2))
     elif config.static.pairs.strip():
-        chosen = [tuple(pair.strip().split("-")) for pair in config.static.pairs.split(",")]
-    for pair in chosen:
+        language_pairs = [tuple(pair.strip().split("-")) for pair in config.static.pairs.split(",")]
+    for pair in language_pairs:
         if len(pair) != 2 or pair[0] == pair[1] or not set(pair) <= set(names):
             raise ValueError(
                 f"config.static.pairs: {'-'.join(pair)!r} is not a pair of two of the languages "
                 f"{config.data.languages}; write en-de,en-fr"
             )
-    directions = itertools.chain.from_iterable(((a, b), (b, a)) for a, b in chosen)
+    directions = itertools.chain.from_iterable(((a, b), (b, a)) for a, b in language_pairs)
     return list(dict.fromkeys(directions))

@@ -214,8 +214,8 @@ class InitOptions(Options):
             raise OptionError(
                 f"{AT}.parts={self.parts!r} needs a source: give --{AT}.parameters={_PARAMETERS}."
             )
-        kind, _, where = self.parameters.partition(":")
-        if self.parameters and (kind not in ("run", "npz", "hf") or not where):
+        kind, _, path = self.parameters.partition(":")
+        if self.parameters and (kind not in ("run", "npz", "hf") or not path):
             raise OptionError(f"{AT}.parameters={self.parameters!r}: expected {_PARAMETERS}")
 
 

@@ -46,8 +46,8 @@ def short_name(encoder: str) -> str:
     """'hf:e5?pool=mean+run:b' of hf:models/e5?pool=mean+run:runs/b; of vec:LANGUAGE=FILE,... its first file."""
     names = []
     for part in encoder_parts(encoder)[0]:
-        kind, _, where = part.partition(":")
-        path = where.split(",")[0].partition("=")[2] if kind == "vec" else where
+        kind, _, source = part.partition(":")
+        path = source.split(",")[0].partition("=")[2] if kind == "vec" else source
         names.append(f"{kind}:{os.path.basename(os.path.normpath(path))}")
     return "+".join(names)
 
@@ -212,8 +212,8 @@ class TransferRun(Run):
             raise ValueError(
                 f"config.transfer.layers={layers!r}: one of {', '.join(_LAYERS)}, or a layer's number"
             )
-        form, _, where = encoder.partition(":")
-        if encoder not in ("joint", *_LEARNED) and (form not in ENCODERS or not where):
+        form, _, source = encoder.partition(":")
+        if encoder not in ("joint", *_LEARNED) and (form not in ENCODERS or not source):
             raise ValueError(
                 f"config.encoder={encoder!r}: expected run:DIR, hf:DIR, laser:DIR, vec:en=FILE,de=FILE, "
                 f"joint, or {', '.join(_LEARNED)}"

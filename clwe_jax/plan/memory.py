@@ -50,8 +50,8 @@ def temporary_bytes(message: str, argument_bytes: int) -> int | None:
         (rf"memory space hbm. Used {size} of", True),
     ):
         if match := re.search(pattern, message):
-            named = int(float(match.group(1)) * _UNITS[match.group(2)])
-            return max(named - argument_bytes, 0) if includes_arguments else named
+            total = int(float(match.group(1)) * _UNITS[match.group(2)])
+            return max(total - argument_bytes, 0) if includes_arguments else total
     return None
 
 
@@ -82,9 +82,9 @@ def evaluation(
             lambda variables, batch: objective.encode(variables, batch).layers,
             _shard_shapes(shapes, mesh, everywhere),
         )
-    needed = {}
+    needed_bytes = {}
     for name, (function, rows) in programs.items():
-        held = shard_bytes(state) + shard_bytes(rows)
+        held_bytes = shard_bytes(state) + shard_bytes(rows)
         lowered = jax.jit(function, out_shardings=everywhere).lower(state.variables, rows)
         try:
             sizes = lowered.compile().memory_analysis()
@@ -93,11 +93,11 @@ def evaluation(
             temporary = temporary_bytes(str(error), arguments)
             if temporary is None:
                 raise
-            needed[name] = held + temporary
+            needed_bytes[name] = held_bytes + temporary
         else:
-            # The arguments are counted in `held`.
-            needed[name] = held + program_bytes(sizes) - sizes.argument_size_in_bytes
-    return needed
+            # The arguments are counted in `held_bytes`.
+            needed_bytes[name] = held_bytes + program_bytes(sizes) - sizes.argument_size_in_bytes
+    return needed_bytes
 
 
 def _shard_shapes(
@@ -105,10 +105,10 @@ def _shard_shapes(
 ) -> Batch:
     """Shapes sharded by rows where these divide evenly, else replicated, as in evaluators."""
     shards = mesh.shape["data"] * mesh.shape["fsdp"]
-    cut = partition.abstract_batch(
+    sharded = partition.abstract_batch(
         {k: x for k, x in shapes.items() if x.shape[0] % shards == 0}, mesh
     )
     return {
-        key: cut.get(key, jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=everywhere))
+        key: sharded.get(key, jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=everywhere))
         for key, x in shapes.items()
     }

@@ -186,7 +186,7 @@ def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
     }
     compiler = "the CPU's" if place.simulated else "the slice's"
     _say(f"Compiling the training step by {compiler} compiler; minutes for a large model ...")
-    started = time.monotonic()
+    start_time = time.monotonic()
     try:
         compiled = program.traced_step.lower().compile()
     except jax.errors.JaxRuntimeError as error:
@@ -198,19 +198,19 @@ def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
         figures.update(collectives=None, flops_a_device=None)
     else:
         sizes = compiled.memory_analysis()
-        needed = memory.program_bytes(sizes)
+        needed_bytes = memory.program_bytes(sizes)
         figures.update(
             argument_bytes=sizes.argument_size_in_bytes,
             temporary_bytes=sizes.temp_size_in_bytes,
-            needed_bytes=needed,
-            fits=_fits(needed, place),
+            needed_bytes=needed_bytes,
+            fits=_fits(needed_bytes, place),
             flops_a_device=compiled.cost_analysis().get("flops"),
             collectives={
                 kind: dataclasses.asdict(traffic)
                 for kind, traffic in sorted(slices.collectives(compiled.as_text()).items())
             },
         )
-    figures["compile_seconds"] = time.monotonic() - started
+    figures["compile_seconds"] = time.monotonic() - start_time
     return figures
 
 

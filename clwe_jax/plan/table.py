@@ -67,11 +67,11 @@ def _rows(config: PretrainRun, result: dict[str, Any]) -> list[tuple[str, str, s
     else:
         note = unit
     rows.append(("memory", _bytes(result["needed_bytes"]), note))
-    for name, needed in result["evaluation"].items():
+    for name, needed_bytes in result["evaluation"].items():
         note = f"{unit}, the state included"
-        if result["hbm_bytes"] and needed > slices.USABLE * result["hbm_bytes"]:
+        if result["hbm_bytes"] and needed_bytes > slices.USABLE * result["hbm_bytes"]:
             note += ": may not fit" if result["simulated"] else ": DOES NOT FIT"
-        rows.append((f"evaluation, {name.replace('_', ' ')}", _bytes(needed), note))
+        rows.append((f"evaluation, {name.replace('_', ' ')}", _bytes(needed_bytes), note))
     for kind, traffic in (result["collectives"] or {}).items():
         rows.append((kind, f"{traffic['count']:,}", f"{_bytes(traffic['bytes'])} {unit} and step"))
     if result["collectives"] == {}:

@@ -185,17 +185,17 @@ class Grammar:
           with its preposition), a `Place`, or the concept of an adverbial. A question also makes the
           phrase that it asks for, whose tokens are not in the sentence.
         """
-        kept = self.phrases
+        old_phrases = self.phrases
         self.phrases = {}
         try:
             sentence = self.render(meaning)
-            made = self.phrases
+            new_phrases = self.phrases
         finally:
-            self.phrases = kept
+            self.phrases = old_phrases
         phrases = []
-        for key, (_, tokens) in made.items():
-            whole = isinstance(key, NP)
-            phrases.append((key if whole else key[key[0] in ("time", "adverb")], tokens))
+        for key, (_, tokens) in new_phrases.items():
+            is_np = isinstance(key, NP)
+            phrases.append((key if is_np else key[key[0] in ("time", "adverb")], tokens))
         return sentence, phrases
 
     def time(self, concept: str) -> Segment:

@@ -44,11 +44,11 @@ class Chinese(Grammar):
             word, _, classifier = entry["zh"].partition(":")
             self.nouns[concept] = (word, classifier or "个")
         for concept, entry in lexicon.verbs.items():
-            verb, _, rest = entry["zh"].partition(" ")
+            verb, _, government = entry["zh"].partition(" ")
             bare = verb.endswith("!")
-            goal = rest[1:] if rest[:1] == ">" else ""
-            preposition = rest[1:] if rest[:1] == "+" else ""
-            order = rest if rest in ("前",) else ""
+            goal = government[1:] if government[:1] == ">" else ""
+            preposition = government[1:] if government[:1] == "+" else ""
+            order = government if government in ("前",) else ""
             self.verbs[concept] = (verb.rstrip("!"), bare, goal, preposition, order)
         for concept, entry in lexicon.adjectives.items():
             word, _, kind = entry["zh"].partition(":")
@@ -107,8 +107,8 @@ class Chinese(Grammar):
         return self.render_once((place, "place"), self._place, place)
 
     def _place(self, place):
-        own = self.own_preposition(place)
-        suffix = SUFFIX.get(place.relation, "") if own is None else own
+        preposition = self.own_preposition(place)
+        suffix = SUFFIX.get(place.relation, "") if preposition is None else preposition
         words = [self.word(suffix)] if suffix else []
         return self.join(self.np(place.ground), *words)
 
@@ -135,20 +135,20 @@ class Chinese(Grammar):
             parts += [self.word("用"), self.np(c.tool)]
         if c.manner:
             parts.append(self.adverb(c.manner))
-        done = [self.word("了")] if past and not (c.negated or c.often or c.modal) else []
+        aspect = [self.word("了")] if past and not (c.negated or c.often or c.modal) else []
         head = segment(verb, c.verb)
         if c.receiver:
-            return parts + self._giving(c, head, verb, order, done)
+            return parts + self._giving(c, head, verb, order, aspect)
         if preposition:
-            return [*parts, self.word(preposition), self.np(c.obj), head, *done]
+            return [*parts, self.word(preposition), self.np(c.obj), head, *aspect]
         if c.goal:
             to = [self.word(link)] if link else []
             plain = c.goal.relation in PLACES and self.own_preposition(c.goal) != "上"
             goal = self.np(c.goal.ground) if plain else self.place(c.goal)
             if not link:
-                done = []
-            return [*parts, head, *to, *done, goal]
-        return [*parts, head, *done, *([self.np(c.obj)] if c.obj else [])]
+                aspect = []
+            return [*parts, head, *to, *aspect, goal]
+        return [*parts, head, *aspect, *([self.np(c.obj)] if c.obj else [])]
 
     def _giving(self, c, head, verb, order, done):
         receiver = self.np(c.receiver)
@@ -192,13 +192,13 @@ class Chinese(Grammar):
             return [*head, *self.predicate(c._replace(obj=NP("what")))]
         if c.kind != "event":
             return [*head, self.word("在"), self.word("哪里")]
-        rest = self.predicate(c._replace(place=None, goal=None))
+        predicate = self.predicate(c._replace(place=None, goal=None))
         if c.goal:
             link = self.verbs[c.verb][2]
-            if rest[-1][0] == "了":
-                rest.pop()
-            return [*head, *rest, *([self.word(link)] if link else []), self.word("哪里")]
-        return [*head, self.word("在"), self.word("哪里"), *rest]
+            if predicate[-1][0] == "了":
+                predicate.pop()
+            return [*head, *predicate, *([self.word(link)] if link else []), self.word("哪里")]
+        return [*head, self.word("在"), self.word("哪里"), *predicate]
 
     def compose(self, m: Meaning):
         if m.frame == "say":

@@ -59,8 +59,8 @@ class English(Grammar):
         self.verbs = {}
         self.adjectives = {}
         for concept, entry in lexicon.nouns.items():
-            one, _, many = entry["en"].partition("/")
-            self.nouns[concept] = (one, one if many == "-" else many or plural(one))
+            sg, _, pl = entry["en"].partition("/")
+            self.nouns[concept] = (sg, sg if pl == "-" else pl or plural(sg))
         for concept, entry in lexicon.verbs.items():
             verb, _, preposition = entry["en"].partition(" +")
             base, _, preterite = verb.partition("/")
@@ -73,8 +73,8 @@ class English(Grammar):
     def forms(self, concept):
         slots = {}
         if concept in self.nouns:
-            one, many = self.nouns[concept]
-            slots |= {"sg": (one,)} if self.lexicon.mass(concept) else {"sg": (one,), "pl": (many,)}
+            sg, pl = self.nouns[concept]
+            slots |= {"sg": (sg,)} if self.lexicon.mass(concept) else {"sg": (sg,), "pl": (pl,)}
         if concept in self.verbs:
             base, present, preterite = [s[0] for s in self.verbs[concept][:3]]
             slots |= {"inf": (base,), "1sg": (base,), "3sg": (present,), "3pl": (base,)}
@@ -88,8 +88,8 @@ class English(Grammar):
     def person(self, np: NP) -> int:
         """0 for 'I', 1 for the third person singular, 2 for plurals."""
         if np.noun in PRONOUNS:
-            number, many = PRONOUNS[np.noun]
-            return 2 if many else 0 if number == 1 else 1
+            number, is_plural = PRONOUNS[np.noun]
+            return 2 if is_plural else 0 if number == 1 else 1
         return 2 if np.plural or np.other else 1
 
     def np(self, np: NP, role: str = "subject"):
@@ -100,9 +100,9 @@ class English(Grammar):
         if np.noun in PRONOUNS:
             pronoun = np.noun.split(".")[0]
             return self.word(pronoun if role == "subject" else OBJECT_PRONOUNS[pronoun])
-        one, many = self.nouns[np.noun]
+        sg, pl = self.nouns[np.noun]
         mass = self.lexicon.mass(np.noun)
-        noun = segment(many if np.plural else one, np.noun)
+        noun = segment(pl if np.plural else sg, np.noun)
         inner = [segment(self.adjectives[np.adj][0], np.adj)] if np.adj else []
         inner.append(noun)
         if np.owner:
@@ -260,10 +260,10 @@ class English(Grammar):
             rest = c._replace(obj=None)
         elif frame == "where":
             rest = c._replace(place=None, goal=None)
-        after = self.complements(rest, preposition)
+        complements = self.complements(rest, preposition)
         if frame == "what" and preposition:
-            after.insert(0, self.word(preposition))
-        return [*wh, verb[0], subject, *often, *verb[1:], *after, *time]
+            complements.insert(0, self.word(preposition))
+        return [*wh, verb[0], subject, *often, *verb[1:], *complements, *time]
 
     def compose(self, m: Meaning):
         first = self.clause(m.first)

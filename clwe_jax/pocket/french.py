@@ -46,9 +46,9 @@ class French(Romance):
         for concept, entry in lexicon.nouns.items():
             gender, _, word = entry["fr"].partition(" ")
             word = self._aspirate(word)
-            one, _, many = word.partition("/")
+            sg, _, pl = word.partition("/")
             column = FEMININE if gender == "f" else MASCULINE
-            self.nouns[concept] = (column, one, one if gender == "num" else many or plural(one))
+            self.nouns[concept] = (column, sg, sg if gender == "num" else pl or plural(sg))
         for concept, entry in lexicon.verbs.items():
             spec, _, preposition = entry["fr"].partition(" +")
             spec, _, auxiliary = spec.partition(" ")
@@ -57,9 +57,9 @@ class French(Romance):
             self.verbs[concept] = (forms, preposition, bool(auxiliary))
         for concept, entry in lexicon.adjectives.items():
             before = entry["fr"].startswith("<")
-            word, she, vowel = (self._aspirate(entry["fr"].lstrip("<")).split("/") + ["", ""])[:3]
-            she = she or feminine(word)
-            forms = {False: (word, she), True: (plural(word), plural(she))}
+            word, fem, vowel = (self._aspirate(entry["fr"].lstrip("<")).split("/") + ["", ""])[:3]
+            fem = fem or feminine(word)
+            forms = {False: (word, fem), True: (plural(word), plural(fem))}
             self.adjectives[concept] = (
                 {n: tuple(segment(f, concept) for f in pair) for n, pair in forms.items()},
                 before,
@@ -75,26 +75,26 @@ class French(Romance):
     def forms(self, concept):
         slots = {}
         if concept in self.nouns:
-            _, one, many = self.nouns[concept]
-            slots["sg"] = (one,)
+            _, sg, pl = self.nouns[concept]
+            slots["sg"] = (sg,)
             if not self.lexicon.mass(concept):
-                slots["pl"] = (many,)
+                slots["pl"] = (pl,)
         if concept in MODAL_VERBS:
-            infinitive, first, third, many, we = MODAL_VERBS[concept]
-            slots |= {"inf": (infinitive,), "1sg": (first,), "3sg": (third,), "3pl": (many, we)}
+            infinitive, first, third, pl, we = MODAL_VERBS[concept]
+            slots |= {"inf": (infinitive,), "1sg": (first,), "3sg": (third,), "3pl": (pl, we)}
         elif concept in self.verbs:
-            verb, _, being = self.verbs[concept]
+            verb, _, uses_etre = self.verbs[concept]
             slots |= {slot: (verb[slot][0],) for slot in ("inf", "1sg", "3sg")}
             slots["3pl"] = (verb["3pl"][0], verb["1pl"][0])
             participle = verb["participle"][0]
-            slots["past"] = (participle, participle + "e") if being else (participle,)
+            slots["past"] = (participle, participle + "e") if uses_etre else (participle,)
             slots["past_pl"] = (participle,)
-            if being:
+            if uses_etre:
                 slots["past_pl"] = (participle + "s", participle + "es")
         if concept in self.adjectives:
             forms, _, vowel = self.adjectives[concept]
-            for slot, many in (("adj_sg", False), ("adj_pl", True)):
-                slots[slot] = tuple(dict.fromkeys(f[0] for f in forms[many]))
+            for slot, pl in (("adj_sg", False), ("adj_pl", True)):
+                slots[slot] = tuple(dict.fromkeys(f[0] for f in forms[pl]))
             slots["cmp"] = slots["adj_sg"]
             if vowel:
                 slots["adj_sg"] += (vowel[0],)
@@ -120,8 +120,8 @@ class French(Romance):
         parts = [self.word(w) for w in preposition.split()]
         if np.noun in PRONOUNS:
             return self.word(SUBJECTS[np.noun])
-        gender, one, many = self.nouns[np.noun]
-        noun = segment(many if np.plural else one, np.noun)
+        gender, sg, pl = self.nouns[np.noun]
+        noun = segment(pl if np.plural else sg, np.noun)
         body = noun
         before = False
         if np.adj:
@@ -134,15 +134,15 @@ class French(Romance):
             else:
                 body = self.join(noun, adjective)
         body = self._add_determiner(np, gender, body, before, parts, negated)
-        rest = []
+        modifiers = []
         if np.owner:
-            rest.append(self.np(np.owner, "de"))
+            modifiers.append(self.np(np.owner, "de"))
         if np.relative:
             inner = np.relative._replace(subject=np._replace(relative=None))
-            rest += [self.word("qui"), *self.predicate(inner)]
+            modifiers += [self.word("qui"), *self.predicate(inner)]
         if np.other:
-            rest += [self.word("et"), self.np(np.other, preposition, negated)]
-        return self.join(*body, *rest)
+            modifiers += [self.word("et"), self.np(np.other, preposition, negated)]
+        return self.join(*body, *modifiers)
 
     def _add_determiner(self, np, gender, body, before, parts, negated):
         """Preposition, determiner and body of a noun phrase, contracted and elided."""
@@ -152,9 +152,9 @@ class French(Romance):
             article = "les" if np.plural else ("le", "la")[gender]
             if article != "les" and self.vowel(body):
                 return [*parts, self.elide(article, body)]
-            both = CONTRACTIONS.get(f"{last} {article}")
-            if both:
-                return [*parts[:-1], self.word(both), body]
+            contraction = CONTRACTIONS.get(f"{last} {article}")
+            if contraction:
+                return [*parts[:-1], self.word(contraction), body]
             return [*parts, self.word(article), body]
         if np.det == "indef":
             if negated or (last == "de" and (mass or np.plural)):
@@ -207,27 +207,27 @@ class French(Romance):
 
     def verb(self, c: Clause) -> tuple[list[Segment], str]:
         """The verb group, and the object's preposition."""
-        forms, preposition, being = self.verbs[c.verb]
+        forms, preposition, uses_etre = self.verbs[c.verb]
         person = self.person(c.subject)
         often = [self.adverb(c.often)] if c.often else []
         if c.modal:
             finite = segment(MODAL_VERBS[c.modal][1 + person], c.modal)
-            rest = [forms["inf"]]
+            nonfinite = [forms["inf"]]
         elif c.tense == "future":
             finite = self.word(GO[person])
-            rest = [forms["inf"]]
-        elif c.tense == "past" and being:
-            many, gender = self.agreement(c.subject)
-            ending = ("e" if gender == FEMININE else "") + ("s" if many else "")
+            nonfinite = [forms["inf"]]
+        elif c.tense == "past" and uses_etre:
+            is_plural, gender = self.agreement(c.subject)
+            ending = ("e" if gender == FEMININE else "") + ("s" if is_plural else "")
             finite = self.word(BE["present"][person])
-            rest = [segment(forms["participle"][0] + ending, c.verb)]
+            nonfinite = [segment(forms["participle"][0] + ending, c.verb)]
         elif c.tense == "past":
             finite = self.word(AVOIR[person])
-            rest = [forms["participle"]]
+            nonfinite = [forms["participle"]]
         else:
             finite = forms[("1sg", "3sg", "3pl", "1pl")[person]]
-            rest = []
-        return [*self.negate(c, finite), *often, *rest], preposition
+            nonfinite = []
+        return [*self.negate(c, finite), *often, *nonfinite], preposition
 
     def complements(self, c: Clause, preposition: str) -> list[Segment]:
         """Object, receiver, goal, manner, tool, place."""
@@ -275,8 +275,8 @@ class French(Romance):
             words = self.negate(c, self.word(BE[c.tense][person]))
         if c.kind == "at":
             return [*words, self.place(c.place)]
-        many, gender = self.agreement(c.subject)
-        adjective = self.adjectives[c.adj][0][many][gender]
+        is_plural, gender = self.agreement(c.subject)
+        adjective = self.adjectives[c.adj][0][is_plural][gender]
         if c.kind == "more":
             return [*words, self.word("plus"), adjective, self.elide("que", self.np(c.obj))]
         return [*words, adjective]
@@ -307,13 +307,13 @@ class French(Romance):
             c = c._replace(obj=None)
         elif frame == "where":
             c = c._replace(place=None, goal=None)
-        rest = self.clause(c._replace(time=None))
+        statement = self.clause(c._replace(time=None))
         opening = "qu'est" if frame == "what" else "est"
         question = ("-", "ce")
         tokens = [Token(t) for t in (*(("qu", "'") if frame == "what" else ()), "est", *question)]
         start = (f"{opening}-ce", tuple(tokens))
-        where = [self.word("où")] if frame == "where" else []
-        return [*where, start, self.elide("que", rest[0]), *rest[1:], *time]
+        wh = [self.word("où")] if frame == "where" else []
+        return [*wh, start, self.elide("que", statement[0]), *statement[1:], *time]
 
     def compose(self, m: Meaning):
         first = self.clause(m.first)

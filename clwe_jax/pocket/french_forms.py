@@ -56,7 +56,7 @@ def plural(word: str) -> str:
 
 
 def feminine(adjective: str) -> str:
-    for ending, she in (
+    for ending, fem in (
         ("er", "ère"),
         ("eux", "euse"),
         ("f", "ve"),
@@ -66,13 +66,13 @@ def feminine(adjective: str) -> str:
         ("eil", "eille"),
     ):
         if adjective.endswith(ending):
-            return adjective[: -len(ending)] + she
+            return adjective[: -len(ending)] + fem
     return adjective if adjective.endswith("e") else adjective + "e"
 
 
 def conjugate(spec: str) -> dict[str, str]:
     """Forms of `manger`, `finir`, `vendre`, `acheter:è` or `boire{bois,boit,buvons,boivent,bu}`."""
-    spec, _, given = spec.rstrip("}").partition("{")
+    spec, _, irregular_forms = spec.rstrip("}").partition("{")
     verb, _, change = spec.partition(":")
     stem = verb[:-2]
     ending = verb[-2:]
@@ -98,6 +98,6 @@ def conjugate(spec: str) -> dict[str, str]:
             stem + "ent",
             stem + "u",
         )
-    if given:
-        forms = tuple(given.split(","))
+    if irregular_forms:
+        forms = tuple(irregular_forms.split(","))
     return dict(zip(SLOTS, forms, strict=True), inf=verb)

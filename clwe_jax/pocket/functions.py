@@ -58,13 +58,13 @@ COLUMNS = ("en", "de", "es", "fr", "ja", "zh")
 
 def rows() -> list[dict[str, tuple[str, ...]]]:
     """The table, one dict an entry: language -> words, () where the language has none."""
-    found = []
+    entries = []
     for line in TABLE.strip().splitlines():
         row = {}
         for language, cell in zip(COLUMNS, line.split("|"), strict=True):
             row[language] = tuple(word for word in cell.split() if word != "-")
-        found.append(row)
-    return found
+        entries.append(row)
+    return entries
 
 
 def list_links(source: str, target: str) -> list[tuple[str, str]]:
@@ -80,7 +80,7 @@ def list_links(source: str, target: str) -> list[tuple[str, str]]:
 
 def pairs(source: str, target: str) -> list[tuple[str, str]]:
     """All pairs of function words between two languages."""
-    found: list[tuple[str, str]] = []
+    word_pairs: list[tuple[str, str]] = []
     for row in rows():
-        found += itertools.product(row[source], row[target])
-    return found
+        word_pairs += itertools.product(row[source], row[target])
+    return word_pairs

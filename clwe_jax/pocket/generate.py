@@ -75,7 +75,7 @@ def parallel(
     """
     grammars = [grammar(language) for language in languages]
     sampler = Sampler(f"parallel/{split}/{seed}", split, among)
-    seen = {language: set() for language in languages}
+    seen_texts = {language: set() for language in languages}
     keys = set()
     rows = []
     while len(rows) < count:
@@ -83,11 +83,11 @@ def parallel(
         if meaning.key in keys:
             continue
         row = {g.language: g.render(meaning) for g in grammars}
-        if any(row[language].text in seen[language] for language in row):
+        if any(row[language].text in seen_texts[language] for language in row):
             continue
         keys.add(meaning.key)
         for language in row:
-            seen[language].add(row[language].text)
+            seen_texts[language].add(row[language].text)
         rows.append(row)
     return rows
 
@@ -150,20 +150,20 @@ def dictionary(source: str, target: str, base_forms: bool = False) -> list[tuple
     Args:
       base_forms: keep one form of each content word (singular, infinitive) and no function words.
     """
-    here = _forms(source)
-    there = _forms(target)
+    source_forms = _forms(source)
+    target_forms = _forms(target)
     pairs: dict[tuple[str, str], None] = {}
-    for concept, slots in here.items():
-        others = there[concept]
+    for concept, slots in source_forms.items():
+        target_slots = target_forms[concept]
         if base_forms:
-            slot = next((s for s in BASE_SLOTS if s in slots and s in others), None)
+            slot = next((s for s in BASE_SLOTS if s in slots and s in target_slots), None)
             if slot:
-                pairs[slots[slot][0], others[slot][0]] = None
+                pairs[slots[slot][0], target_slots[slot][0]] = None
             continue
         for slot, words in slots.items():
             for word in words:
-                for other in others.get(slot, ()):
-                    pairs[word, other] = None
+                for translation in target_slots.get(slot, ()):
+                    pairs[word, translation] = None
     if not base_forms:
         pairs |= dict.fromkeys(functions.pairs(source, target))
     return list(pairs)

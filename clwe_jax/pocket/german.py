@@ -41,18 +41,18 @@ class German(Grammar):
         for concept, entry in lexicon.nouns.items():
             spec = entry["de"]
             weak = spec.endswith("*")
-            article, _, rest = spec.rstrip("*").partition(" ")
-            one, _, many = rest.partition("/")
+            article, _, noun = spec.rstrip("*").partition(" ")
+            sg, _, pl = noun.partition("/")
             if article == "num":
-                self.nouns[concept] = (0, {(NOM, False): one})
+                self.nouns[concept] = (0, {(NOM, False): sg})
                 continue
-            self.nouns[concept] = (COLUMN[article], self._decline(article, one, many, weak))
+            self.nouns[concept] = (COLUMN[article], self._decline(article, sg, pl, weak))
         for concept, entry in lexicon.verbs.items():
             spec, _, government = entry["de"].partition(" +")
             forms = conjugate(spec)
             segments = {k: segment(v, concept) for k, v in forms.items()}
-            whole = forms["prefix"]
-            segments |= {"end_" + k: segment(whole + v, concept) for k, v in forms.items()}
+            prefix = forms["prefix"]
+            segments |= {"end_" + k: segment(prefix + v, concept) for k, v in forms.items()}
             preposition, _, case = government.partition(":")
             if government in ("dat", "acc"):
                 preposition = ""
@@ -93,8 +93,8 @@ class German(Grammar):
         elif concept in self.verbs:
             verb, prefix = self.verbs[concept][:2]
             for slot in ("inf", "1sg", "3sg", "3pl", "past", "past_pl"):
-                whole = (verb[slot][0],) if slot != "inf" or not prefix else ()
-                slots[slot] = whole + ((verb["end_" + slot][0],) if prefix else ())
+                main_forms = (verb[slot][0],) if slot != "inf" or not prefix else ()
+                slots[slot] = main_forms + ((verb["end_" + slot][0],) if prefix else ())
         if concept in self.adjectives:
             base, comparative, stem = self.adjectives[concept]
             slots["adj_sg"] = (base, *[stem + e for e in ("e", "er", "es", "en", "em")])
@@ -105,8 +105,8 @@ class German(Grammar):
     def person(self, np: NP) -> int:
         """0 for 'ich', 1 for the third person singular, 2 for plurals."""
         if np.noun in PRONOUNS:
-            number, many = PRONOUNS[np.noun]
-            return 2 if many else 0 if number == 1 else 1
+            number, is_plural = PRONOUNS[np.noun]
+            return 2 if is_plural else 0 if number == 1 else 1
         return 2 if np.plural or np.other else 1
 
     def np(self, np: NP, case: str = NOM, preposition: str = "") -> Segment:
@@ -124,9 +124,9 @@ class German(Grammar):
         determiner, endings = self._determiner(np, case, column)
         parts = []
         if preposition:
-            both = CONTRACTIONS.get(f"{preposition} {determiner}") if np.det == "def" else None
-            if both and not np.owner and not np.relative:
-                determiner = both
+            fusion = CONTRACTIONS.get(f"{preposition} {determiner}") if np.det == "def" else None
+            if fusion and not np.owner and not np.relative:
+                determiner = fusion
             else:
                 parts += [self.word(preposition)]
         if determiner:
@@ -253,26 +253,26 @@ class German(Grammar):
 
     def end(self, c: Clause) -> list[Segment]:
         """The verbs at the end of a subordinate clause."""
-        finite, rest = self.finite(c)
+        finite, nonfinite = self.finite(c)
         if c.kind == "event" and not c.modal and c.tense != "future":
             slot = ("1sg", "3sg", "3pl")[self.person(c.subject)]
             if c.tense == "past":
                 slot = "past_pl" if self.person(c.subject) == 2 else "past"
             return [self.verbs[c.verb][0]["end_" + slot]]
-        return [*rest, finite]
+        return [*nonfinite, finite]
 
     def main(self, c: Clause, inverted: bool = False) -> list[Segment]:
         """A verb-second clause; `inverted` when another phrase already precedes the verb."""
-        finite, rest = self.finite(c)
+        finite, nonfinite = self.finite(c)
         time = [self.time(c.time)] if c.time else []
         if c.kind == "there":
-            return self._there(c, finite, time, inverted) + rest
+            return self._there(c, finite, time, inverted) + nonfinite
         subject = self.np(c.subject)
         if inverted:
-            return [finite, subject, *time, *self.middle(c), *rest]
+            return [finite, subject, *time, *self.middle(c), *nonfinite]
         if c.fronted and time:
-            return [*time, finite, subject, *self.middle(c), *rest]
-        return [subject, finite, *time, *self.middle(c), *rest]
+            return [*time, finite, subject, *self.middle(c), *nonfinite]
+        return [subject, finite, *time, *self.middle(c), *nonfinite]
 
     def _there(self, c, finite, time, inverted):
         place = self.place(c.place)
@@ -294,17 +294,17 @@ class German(Grammar):
         if frame == "ask":
             return self.main(c, inverted=True)
         if frame == "where":
-            finite, rest = self.finite(c)
+            finite, nonfinite = self.finite(c)
             if c.kind != "event":
                 time = [self.time(c.time)] if c.time else []
-                return [self.word("wo"), finite, self.np(c.subject), *time, *rest]
+                return [self.word("wo"), finite, self.np(c.subject), *time, *nonfinite]
             word = "wohin" if c.goal else "wo"
             return [self.word(word), *self.main(c._replace(place=None, goal=None), True)]
         if frame == "who":
             c = c._replace(subject=NP("he"))
-            finite, rest = self.finite(c)
+            finite, nonfinite = self.finite(c)
             time = [self.time(c.time)] if c.time else []
-            return [self.word("wer"), finite, *time, *self.middle(c), *rest]
+            return [self.word("wer"), finite, *time, *self.middle(c), *nonfinite]
         return [self.word("was"), *self.main(c._replace(obj=None), True)]
 
     def compose(self, m: Meaning):

@@ -71,9 +71,9 @@ def senses(
     """
     ambiguous = {}
     for word, of_word in shares(language, domains).items():
-        kept = {concept: share for concept, share in of_word.items() if share >= min_share}
-        if len(kept) > 1:
-            ambiguous[word] = kept
+        main_senses = {concept: share for concept, share in of_word.items() if share >= min_share}
+        if len(main_senses) > 1:
+            ambiguous[word] = main_senses
     return ambiguous
 
 
@@ -107,24 +107,24 @@ def gold_sentences(
     """
     sentences: list[GoldSentence] = []
     domains = tuple(domains)
-    chosen = None if words is None else set(words)
+    word_set = None if words is None else set(words)
     for language in [languages] if isinstance(languages, str) else languages:
-        known = senses(language, domains, min_share)
-        if chosen is not None:
-            known = {word: shares for word, shares in known.items() if word in chosen}
-        if not known and n:
+        ambiguous = senses(language, domains, min_share)
+        if word_set is not None:
+            ambiguous = {word: shares for word, shares in ambiguous.items() if word in word_set}
+        if not ambiguous and n:
             raise ValueError(
                 f"No word of {language} is ambiguous in {', '.join(domains) or 'any domain'}: "
                 "take more domains (config.data.pocket_domains)"
             )
-        stream = _stream(language, domains, f"gold/{seed}", known, tokenizer, _PATIENCE * n)
-        own = list(islice(stream, n))
-        if len(own) < n:
+        stream = _stream(language, domains, f"gold/{seed}", ambiguous, tokenizer, _PATIENCE * n)
+        new_sentences = list(islice(stream, n))
+        if len(new_sentences) < n:
             raise ValueError(
-                f"Only {len(own)} of {n} different sentences of {language} hold one of "
-                f"{len(known)} ambiguous words: ask for fewer"
+                f"Only {len(new_sentences)} of {n} different sentences of {language} hold one of "
+                f"{len(ambiguous)} ambiguous words: ask for fewer"
             )
-        sentences += own
+        sentences += new_sentences
     return sentences
 
 
@@ -143,18 +143,18 @@ def occurrences(
       domains, seed, tokenizer: as of `gold_sentences`.
     """
     domains = tuple(domains)
-    known = senses(language, domains, 0.0)
-    missing = collections.Counter(dict.fromkeys(known, each))
+    ambiguous = senses(language, domains, 0.0)
+    missing_counts = collections.Counter(dict.fromkeys(ambiguous, each))
     sentences: list[GoldSentence] = []
     stream = _stream(
-        language, domains, f"senses/{seed}", known, tokenizer, _RARE * each, split="train"
+        language, domains, f"senses/{seed}", ambiguous, tokenizer, _RARE * each, split="train"
     )
     for sentence in stream:
         words = [w for w, sense in zip(sentence.words, sentence.senses) if sense is not None]
-        if any(missing[word] > 0 for word in words):
+        if any(missing_counts[word] > 0 for word in words):
             sentences.append(sentence)
-            missing.subtract(words)
-        if max(missing.values()) <= 0:
+            missing_counts.subtract(words)
+        if max(missing_counts.values()) <= 0:
             break
     return sentences
 
@@ -169,13 +169,13 @@ def _stream(
     split: str = "heldout",
 ) -> Iterator[GoldSentence]:
     """Distinct sentences with a known sense, among the first `patience` sentences of a split."""
-    seen: set[str] = set()
+    seen_texts: set[str] = set()
     for sentence in islice(generate.sentences(language, seed, split, domains), patience):
-        if sentence.text in seen:
+        if sentence.text in seen_texts:
             continue
         labelled = _label_senses(sentence, known, tokenizer)
         if any(labelled.senses):
-            seen.add(sentence.text)
+            seen_texts.add(sentence.text)
             yield labelled
 
 

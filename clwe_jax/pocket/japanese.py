@@ -134,8 +134,8 @@ class Japanese(Grammar):
         return self.render_once((place, particle), self._place, place, particle)
 
     def _place(self, place, particle):
-        own = self.own_preposition(place)
-        suffix = SUFFIX.get(place.relation, "") if own is None else own
+        preposition = self.own_preposition(place)
+        suffix = SUFFIX.get(place.relation, "") if preposition is None else preposition
         words = [self.word(w) for w in suffix.split()]
         return self.join(self.np(place.ground), *words, self.word(particle))
 
@@ -284,8 +284,8 @@ class Japanese(Grammar):
             return [*subject, self.word("どこ"), self.word("に"), self._exist(c, "polite"), asks]
         dwells = c.goal or "dwell" in self.lexicon.verbs[c.verb]["flags"]
         words = [self.word("どこ"), self.word("に" if dwells else "で")]
-        rest = self.predicate(c._replace(place=None, goal=None), "polite")
-        return [*subject, *words, *rest, asks]
+        predicate = self.predicate(c._replace(place=None, goal=None), "polite")
+        return [*subject, *words, *predicate, asks]
 
     def compose(self, m: Meaning):
         if m.frame == "say":
@@ -312,8 +312,8 @@ class Japanese(Grammar):
         if m.frame in ("when", "if"):
             style, link = ("relative", "とき") if m.frame == "when" else ("if", "なら")
             return [*self.clause(first, style, "が"), self.word(link), comma, *self.clause(second)]
-        same = m.frame in ("and", "but") and second.subject.noun in PRONOUN_WORDS
-        second = self.clause(second, mark="" if same else "は")
+        is_same_subject = m.frame in ("and", "but") and second.subject.noun in PRONOUN_WORDS
+        second = self.clause(second, mark="" if is_same_subject else "は")
         if m.frame == "and":
             simple = first.kind == "event" and not (first.negated or first.modal)
             if simple:

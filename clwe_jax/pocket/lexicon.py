@@ -118,25 +118,25 @@ class Lexicon:
                 key, _, ids = line.partition("=")
                 self._sets[key.strip()] = self._ids(f"{name}:{number}", ids)
         for name, number, section, line in lines:
-            where = f"{name}:{number}"
+            source = f"{name}:{number}"
             domain = name.removesuffix(".txt")
             domain = self.domains.setdefault(domain, Domain(domain))
             if section == "events":
-                domain.events.append(self._event(where, line))
+                domain.events.append(self._event(source, line))
             elif section == "properties":
                 nouns, _, adjectives = line.partition(":")
                 domain.properties.append(
                     (
-                        self._check_known(where, self.nouns, self._ids(where, nouns)),
-                        self._check_known(where, self.adjectives, self._ids(where, adjectives)),
+                        self._check_known(source, self.nouns, self._ids(source, nouns)),
+                        self._check_known(source, self.adjectives, self._ids(source, adjectives)),
                     )
                 )
             elif section == "spots":
                 things, _, places = line.partition("@")
                 domain.spots.append(
                     (
-                        self._check_known(where, self.nouns, self._ids(where, things)),
-                        self._places(where, places),
+                        self._check_known(source, self.nouns, self._ids(source, things)),
+                        self._places(source, places),
                     )
                 )
 

@@ -45,13 +45,13 @@ class Sampler:
             self.trace.clear()
             domain = self.pick(self.domains)
             frame = self.pick(self.world.frames[domain])
-            made = self.build(frame, domain)
-            if made is None:
+            clauses = self.build(frame, domain)
+            if clauses is None:
                 continue
             key = f"{frame}|{'|'.join(self.trace)}"
             if split_of(key) == self.split:
                 frame = "say" if frame in ("is", "more", "at", "there") else frame
-                return Meaning(frame, domain, *made, key)
+                return Meaning(frame, domain, *clauses, key)
 
     # Noun phrases.
 
@@ -123,11 +123,11 @@ class Sampler:
         elif r < 0.11:
             tables = self.world.relatives.get((domain, noun), ())
             if tables:
-                other = self.pick(tables)
-                verb = self.pick(other.verbs)
-                what = self.pick(other.what)
+                other_table = self.pick(tables)
+                verb = self.pick(other_table.verbs)
+                object_noun = self.pick(other_table.what)
                 self.trace.append(verb)
-                obj = self.noun_phrase(what, "object")
+                obj = self.noun_phrase(object_noun, "object")
                 tense = "past" if u() < 0.4 else "present"
                 relative = Clause("event", np, verb, obj._replace(owner=None), tense=tense)
                 return np._replace(det="def", count=None, relative=relative)
@@ -162,10 +162,10 @@ class Sampler:
             receiver = self.noun_phrase(self.pick(table.whom), "whom")
         if table.tools and u() < 0.55:
             tool = self.noun_phrase(self.pick(table.tools), "tool")
-        spare = 0.55 if obj else 0.85
+        rate = 0.55 if obj else 0.85
         if table.goals:
             goal = self.place(table.goals)
-        elif table.places and ("dwell" in flags or u() < (0.3 if tool or receiver else spare)):
+        elif table.places and ("dwell" in flags or u() < (0.3 if tool or receiver else rate)):
             place = self.place(table.places)
         human = table.people
         negated = not simple and u() < 0.09
@@ -236,15 +236,15 @@ class Sampler:
         self.trace.append(adjective)
         if frame == "more" or subject.adj == adjective:
             subject = subject._replace(adj=None)
-        other = None
+        standard = None
         if frame == "more":
             noun = self.pick(nouns)
             if noun == subject.noun:
                 return None
             self.trace.append(noun)
-            other = NP(noun, subject.plural and not w.lexicon.nouns[noun]["mass"])
+            standard = NP(noun, subject.plural and not w.lexicon.nouns[noun]["mass"])
             if w.kind[noun] == "unique":
-                other = NP(noun)
+                standard = NP(noun)
         time = None
         if frame == "is" and w.kind[subject.noun] in PEOPLE and u() < 0.15:
             time = self.pick(w.times[tense])
@@ -253,7 +253,7 @@ class Sampler:
             frame,
             subject,
             adj=adjective,
-            obj=other,
+            obj=standard,
             tense=tense,
             negated=negated,
             time=time,
@@ -293,8 +293,8 @@ class Sampler:
             first = first._replace(often=None)
         second_tense = "future" if frame == "if" and u() < 0.4 else tense
         subject = pronoun_of(first.subject) if u() < 0.35 and table.people else None
-        other = table if subject else self.pick(events)
-        second = self.event(other, domain, second_tense, subject, simple=True)
+        second_table = table if subject else self.pick(events)
+        second = self.event(second_table, domain, second_tense, subject, simple=True)
         return (first, second) if second.verb != first.verb else None
 
     def question(self, frame: str, domain: str, table):
@@ -326,10 +326,10 @@ class Sampler:
         mood = self.pick(self.world.moods)
         self.trace.append(mood)
         back = pronoun_of(subject) if self.uniform() < 0.5 else None
-        other = table if back else self.pick(self.world.events[domain])
+        cause_table = table if back else self.pick(self.world.events[domain])
         return (
             Clause("is", subject, adj=mood, tense=tense),
-            self.event(other, domain, tense, back, simple=True),
+            self.event(cause_table, domain, tense, back, simple=True),
         )
 
     def report(self, domain: str, table, tense: str):
@@ -341,10 +341,10 @@ class Sampler:
         verb = self.pick(self.world.reports)
         self.trace.append(verb)
         if self.uniform() < 0.25 and self.world.states[domain]:
-            said = self.still("is", domain, tense)._replace(time=None)
+            complement = self.still("is", domain, tense)._replace(time=None)
         else:
-            said = self.event(table, domain, tense, simple=True)
-        return Clause("event", subject, verb, tense=tense), said
+            complement = self.event(table, domain, tense, simple=True)
+        return Clause("event", subject, verb, tense=tense), complement
 
     def contrast(self, domain: str, table, tense: str):
         """An action on one thing but not on another; None when a draw does not fit."""

@@ -77,8 +77,8 @@ def lines(
         raise ValueError(f"share is in [0, 1] and order one of {', '.join(ORDERS)}, not {shared}")
     meanings = _meanings(round(shared.share * count), seed, among)
     planted = {meaning.key for meaning in meanings}
-    own = _own_domains(language, among) if shared.apart else among
-    sampler = Sampler(f"{language}/train/{seed}", "train", own)
+    own_domains = _own_domains(language, among) if shared.apart else among
+    sampler = Sampler(f"{language}/train/{seed}", "train", own_domains)
     for number in _layout(language, count, len(meanings), seed, shared.order):
         if number is not None:
             yield PlantedLine(meanings[number], number)
@@ -109,20 +109,20 @@ def shared_pairs(
     texts = {}
     for language in pair:
         numbers[language] = []
-        for other in pair:
-            texts[language, other] = []
+        for output_language in pair:
+            texts[language, output_language] = []
         for line in lines(language, count, seed, among, shared):
             numbers[language].append(line.number)
-            for other in pair:
-                text = generate.grammar(other).render(line.meaning).text
-                texts[language, other].append(text)
-    same = set(_equal(texts[source, target], texts[target, target]))
-    same.update(_equal(texts[source, source], texts[target, source]))
-    here = numbers[source]
-    there = numbers[target]
+            for output_language in pair:
+                text = generate.grammar(output_language).render(line.meaning).text
+                texts[language, output_language].append(text)
+    equal_pairs = set(_equal(texts[source, target], texts[target, target]))
+    equal_pairs.update(_equal(texts[source, source], texts[target, source]))
+    source_ids = numbers[source]
+    target_ids = numbers[target]
     return [
-        SharedPair(i + 1, j + 1, here[i] is not None and here[i] == there[j])
-        for i, j in sorted(same)
+        SharedPair(i + 1, j + 1, source_ids[i] is not None and source_ids[i] == target_ids[j])
+        for i, j in sorted(equal_pairs)
     ]
 
 

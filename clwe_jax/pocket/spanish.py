@@ -45,15 +45,15 @@ class Spanish(Romance):
         self.adjectives = {}
         for concept, entry in lexicon.nouns.items():
             gender, _, word = entry["es"].partition(" ")
-            one, _, many = word.partition("/")
+            sg, _, pl = word.partition("/")
             if gender == "num":
-                self.nouns[concept] = (MASCULINE, False, one, one)
+                self.nouns[concept] = (MASCULINE, False, sg, sg)
                 continue
             self.nouns[concept] = (
                 FEMININE if gender[0] == "f" else MASCULINE,
                 gender == "fa",
-                one,
-                many or plural(one),
+                sg,
+                pl or plural(sg),
             )
         for concept, entry in lexicon.verbs.items():
             spec, _, preposition = entry["es"].partition(" +")
@@ -61,12 +61,9 @@ class Spanish(Romance):
             self.verbs[concept] = (forms, preposition)
         for concept, entry in lexicon.adjectives.items():
             word, _, copula = entry["es"].partition(" ")
-            word, she, many = (word.split("/") + ["", ""])[:3]
-            she = she or feminine(word)
-            forms = {
-                False: (word, she),
-                True: (many, many) if many else (plural(word), plural(she)),
-            }
+            word, fem, pl = (word.split("/") + ["", ""])[:3]
+            fem = fem or feminine(word)
+            forms = {False: (word, fem), True: (pl, pl) if pl else (plural(word), plural(fem))}
             self.adjectives[concept] = (
                 {n: tuple(segment(f, concept) for f in pair) for n, pair in forms.items()},
                 ESTAR if copula else SER,
@@ -75,13 +72,13 @@ class Spanish(Romance):
     def forms(self, concept):
         slots = {}
         if concept in self.nouns:
-            _, _, one, many = self.nouns[concept]
-            slots["sg"] = (one,)
-            if not self.lexicon.mass(concept) and many != one:
-                slots["pl"] = (many,)
+            _, _, sg, pl = self.nouns[concept]
+            slots["sg"] = (sg,)
+            if not self.lexicon.mass(concept) and pl != sg:
+                slots["pl"] = (pl,)
         if concept in MODAL_VERBS:
-            infinitive, first, third, many, we = MODAL_VERBS[concept]
-            slots |= {"inf": (infinitive,), "1sg": (first,), "3sg": (third,), "3pl": (many, we)}
+            infinitive, first, third, pl, we = MODAL_VERBS[concept]
+            slots |= {"inf": (infinitive,), "1sg": (first,), "3sg": (third,), "3pl": (pl, we)}
         elif concept in self.verbs:
             verb = self.verbs[concept][0]
             slots |= {slot: (verb[slot][0],) for slot in ("inf", "1sg", "3sg")}
@@ -90,8 +87,8 @@ class Spanish(Romance):
             slots["past_pl"] = (verb["past_pl"][0], verb["past_1pl"][0])
         if concept in self.adjectives:
             forms = self.adjectives[concept][0]
-            for slot, many in (("adj_sg", False), ("adj_pl", True)):
-                slots[slot] = tuple(dict.fromkeys(f[0] for f in forms[many]))
+            for slot, pl in (("adj_sg", False), ("adj_pl", True)):
+                slots[slot] = tuple(dict.fromkeys(f[0] for f in forms[pl]))
             slots["cmp"] = slots["adj_sg"]
         return slots
 
@@ -103,13 +100,13 @@ class Spanish(Romance):
         parts = [self.word(w) for w in preposition.split()]
         if np.noun in PRONOUNS:
             return self.join(*parts, self.word(SUBJECTS[np.noun]))
-        gender, stressed, one, many = self.nouns[np.noun]
+        gender, stressed, sg, pl = self.nouns[np.noun]
         determiner = self._determiner(np, gender, stressed, role)
         if parts and determiner == "el" and parts[-1][0] in ("a", "de"):
             parts[-1] = self.word(CONTRACTIONS[f"{parts[-1][0]} el"])
         elif determiner:
             parts.append(segment(determiner, np.count if np.det == "num" else None))
-        parts.append(segment(many if np.plural else one, np.noun))
+        parts.append(segment(pl if np.plural else sg, np.noun))
         if np.adj:
             parts.append(self.adjectives[np.adj][0][np.plural][gender])
         if np.owner:
@@ -119,10 +116,10 @@ class Spanish(Romance):
             parts += [self.word("que"), *self.predicate(inner)]
         if np.other:
             # "y" is "e" before the sound i.
-            other = self.np(np.other, preposition, role)
-            sound = other[0].lower()
+            conjunct = self.np(np.other, preposition, role)
+            sound = conjunct[0].lower()
             i_sound = sound.startswith("i") or (sound.startswith("hi") and sound[2:3] != "e")
-            parts += [self.word("e" if i_sound else "y"), other]
+            parts += [self.word("e" if i_sound else "y"), conjunct]
         return self.join(*parts)
 
     def _determiner(self, np, gender, stressed, role):
@@ -166,8 +163,8 @@ class Spanish(Romance):
         if c.often:
             parts.insert(0, self.adverb(c.often))
         if c.receiver:
-            many = c.receiver.plural or c.receiver.other
-            parts.append(self.word("les" if many else "le"))
+            is_plural = c.receiver.plural or c.receiver.other
+            parts.append(self.word("les" if is_plural else "le"))
         if c.modal:
             parts += [segment(MODAL_VERBS[c.modal][1 + person], c.modal), forms["inf"]]
         elif c.tense == "future":

@@ -90,7 +90,7 @@ def _preterite(stem: str, kind: str, change: str) -> tuple[str, str, str]:
 
 def conjugate(spec: str) -> dict[str, str]:
     """Forms of `comer`, `cerrar:ie` or `dar{doy,da,dan,di,dio,dieron}`: inf, `SLOTS`, 1pl."""
-    spec, _, given = spec.rstrip("}").partition("{")
+    spec, _, irregular_forms = spec.rstrip("}").partition("{")
     verb, _, change = spec.partition(":")
     stem = verb[:-2]
     kind = verb[-2:].replace("í", "i")
@@ -115,7 +115,7 @@ def conjugate(spec: str) -> dict[str, str]:
             strict=True,
         )
     )
-    for slot, form in zip(SLOTS, given.split(","), strict=False):
+    for slot, form in zip(SLOTS, irregular_forms.split(","), strict=False):
         if form not in ("", "-"):
             forms[slot] = form
     forms["inf"] = verb

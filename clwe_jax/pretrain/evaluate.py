@@ -51,7 +51,7 @@ class Evaluation(Job):
         model = language_model.load(self.workdir)
         run_text = inputs.open_run_text(self.config, self.workdir)
         heldout = inputs.build(self.config, run_text).heldout
-        named = evaluators.build(
+        suite = evaluators.build(
             self.config.evals, inputs.context(self.config.seed, run_text, heldout), run_text.folders
         )
         encoder = ModelEncoder(
@@ -61,17 +61,17 @@ class Evaluation(Job):
             self.config.train.steps,
             frequencies=run_text.frequencies,
         )
-        figures, _ = evaluators.measure(named, encoder)
+        figures, _ = evaluators.measure(suite, encoder)
         figures |= dictionary_baseline.measure_run(self.config, run_text, self.workdir)
         logging.info("%s figures", f"{len(figures):,}")
         return figures
 
     def results(self, done: Mapping[str, Any]) -> Results:
         # config.json names the options that the figures were measured with.
-        kept = options.read_config(self.workdir)
-        data = dataclasses.replace(kept.data, sample_bytes=self.config.data.sample_bytes)
-        kept = dataclasses.replace(kept, data=data, evals=self.config.evals)
-        options.write_config(kept, self.workdir)
+        run_config = options.read_config(self.workdir)
+        data = dataclasses.replace(run_config.data, sample_bytes=self.config.data.sample_bytes)
+        run_config = dataclasses.replace(run_config, data=data, evals=self.config.evals)
+        options.write_config(run_config, self.workdir)
         # New figures replace all earlier ones of the same evaluator, those of other test sets too.
         figures = done["evaluation"]
         measured = {measurement(name) for name in figures}

@@ -102,10 +102,10 @@ class Finish:
                 lambda: {name: getattr(pretrained, name) for name in _FIELDS}
             ).result()
         _all_hosts("the record of the finish is written")
-        kept = CheckpointOptions(config.checkpoint.every_steps, config.checkpoint.keep)
+        checkpoints = CheckpointOptions(config.checkpoint.every_steps, config.checkpoint.keep)
         settings = finish.train_options(config, partition.make_mesh(config.mesh))
         return train.fit(
-            train.FitOptions(settings, config.mesh, kept, config.seed),
+            train.FitOptions(settings, config.mesh, checkpoints, config.seed),
             objective=finish.objective(
                 config.finish, objective, inputs.pool_weights(config.finish, run_text)
             ),
@@ -132,30 +132,30 @@ class Finish:
             ("The gain: translations found", "percent", _gains()),
         ):
             rows = []
-            for name, shown in names.items():
+            for name, row_label in names.items():
                 before = figures.get(_BEFORE + name)
                 after = figures.get(name)
                 if before is not None and after is not None:
                     change = data.Number(after, change=after - before)
-                    rows.append([shown, data.Number(before), change])
+                    rows.append([row_label, data.Number(before), change])
             columns = ["", data.Column("Before", form), data.Column("After", form)]
             tables += [data.Table(columns, rows, title=title)] if rows else []
         series = run_folder.read_series(self.folder)
-        other = "translation"
+        counterpart = "translation"
         pair = f"a sentence and its translation ({options.pairs})"
         if options.pairs == "copies":
-            other = "copy"
+            counterpart = "copy"
             pair = (
                 f"a sentence and its code-switched copy ({options.copy_switch_rate:.0%} of the words "
                 "that have a translation are switched)"
             )
         curves = {
             "InfoNCE loss": ("nats per sentence", "", {"loss": "loss"}),
-            f"Nearest is the own {other}": ("", "percent", {"accuracy": "both directions"}),
+            f"Nearest is the own {counterpart}": ("", "percent", {"accuracy": "both directions"}),
             "Cosines": (
                 "",
                 "",
-                {"pair_cosine": f"with its {other}", "other_cosine": "with others"},
+                {"pair_cosine": f"with its {counterpart}", "other_cosine": "with others"},
             ),
         }
         charts = []

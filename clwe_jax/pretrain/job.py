@@ -161,12 +161,12 @@ class Pretraining(Job):
             opened.inputs.labels,
         )
         context = inputs.context(config.seed, run_text, opened.inputs.heldout)
-        named = evaluators.build(config.evals, context, run_text.folders)
+        suite = evaluators.build(config.evals, context, run_text.folders)
         encoder = ModelEncoder(objective, run_text.tokenizer, {}, frequencies=run_text.frequencies)
         if jax.default_backend() == "cpu":
             # Else glibc returns a step's memory to the system, which zeroes it again.
             allocator.keep_freed_memory()
-        measuring = [evaluators.InTraining(evaluator, encoder) for evaluator in named]
+        measuring = [evaluators.InTraining(evaluator, encoder) for evaluator in suite]
         before = self.finish.begin()
         result = train.fit(
             train.FitOptions(config.train, config.mesh, config.checkpoint, config.seed),
@@ -184,15 +184,15 @@ class Pretraining(Job):
         return Trained(objective, measuring, result) if result.finished else STOPPED
 
     def _finish(self, opened: Opened, trained: Trained) -> Trained | object:
-        before = trained.result
+        pretrained = trained.result
         meta = self._meta(opened.run_text)
-        finished = self.finish.train(
-            trained.objective, opened.run_text, trained.evaluators, before, meta
+        finish_result = self.finish.train(
+            trained.objective, opened.run_text, trained.evaluators, pretrained, meta
         )
-        if not finished.finished:
+        if not finish_result.finished:
             return STOPPED
-        result = finish.join_results(before, finished)
-        figures = finish.figures(before, finished)
+        result = finish.join_results(pretrained, finish_result)
+        figures = finish.figures(pretrained, finish_result)
         return trained._replace(result=result, finish=figures)
 
     def _meta(self, run_text: RunText) -> dict[str, str]:
@@ -236,7 +236,7 @@ class Pretraining(Job):
             lambda language: run_text.sample.get(language, ()),
             frequencies=run_text.frequencies,
         )
-        skipped = {
+        skip_counts = {
             **run_text.description.get("skipped", {}),
             "words cut (more pieces than a row)": stats.get("cut_words", 0),
             "training steps with a non-finite loss": result.skipped,
@@ -262,7 +262,7 @@ class Pretraining(Job):
                 "steps_per_second": result.steps_per_second,
                 "compile_seconds": result.compile_seconds,
             },
-            "skipped": {name: count for name, count in skipped.items() if count},
+            "skipped": {name: count for name, count in skip_counts.items() if count},
         }
 
     def _space(self, model: LanguageModel, run_text: RunText) -> dict[str, Any]:
@@ -337,19 +337,19 @@ def _initial(record: Mapping[str, Any] | None) -> list[Any]:
     """The report's section on parameters from `config.init`."""
     if record is None:
         return []
-    shown = {name: value for name, value in record.items() if not isinstance(value, Mapping)}
+    entries = {name: value for name, value in record.items() if not isinstance(value, Mapping)}
     for name, axis in (("tokens of both runs", "vocab"), ("languages of both runs", "language")):
         if axis in record.get("common", {}):
-            shown[name] = record["common"][axis]
+            entries[name] = record["common"][axis]
     vectors = dict(record.get("embeddings", {}))
     words = vectors.pop("words", {})
-    shown |= {_START.get(name, name): value for name, value in vectors.items()}
-    shown |= {f"words with a vector, {language}": count for language, count in words.items()}
+    entries |= {_START.get(name, name): value for name, value in vectors.items()}
+    entries |= {f"words with a vector, {language}": count for language, count in words.items()}
     if "parts" in record:
-        shown["parts"] = record["parts"] or "all"
+        entries["parts"] = record["parts"] or "all"
     facts = {
         name: data.Number(value) if type(value) in (int, float) else str(value)
-        for name, value in shown.items()
+        for name, value in entries.items()
         if value is not None
     }
     text = "The run started from these parameters; initialisers made the others."

@@ -226,19 +226,19 @@ def picture(title: str, points: Sequence[Mapping[str, Any]], languages: Sequence
     dots: dict[tuple[str, bool], list[Mapping[str, Any]]] = {}
     for point in points:
         dots.setdefault((point["language"], bool(point.get("own"))), []).append(point)
-    named: set[str] = set()
+    named_languages: set[str] = set()
     groups = []
     for (language, strong), group_points in dots.items():
         groups.append(
             Dots(
-                "" if language in named else language,
+                "" if language in named_languages else language,
                 [(point["x"], point["y"]) for point in group_points],
                 [point["label"] for point in group_points],
                 [*languages, language].index(language),
                 strong,
             )
         )
-        named.add(language)
+        named_languages.add(language)
     joins = [
         ((own_point[point["of"]]["x"], own_point[point["of"]]["y"]), (point["x"], point["y"]))
         for point in points
@@ -270,11 +270,11 @@ def write(
         return []
     safe = re.sub(r"[^\w-]+", "_", f"{word['word']}_{word['language']}_{direction}")
     title = f"{word['word']} ({word['language']}), {direction}"
-    drawn = picture(title, senses["points"], languages)
+    plot = picture(title, senses["points"], languages)
     style = {**plots.STYLE, **_FILE_STYLE, "font.family": _families()}
     with matplotlib.rc_context(style), warnings.catch_warnings(record=True) as warned:
         warnings.filterwarnings("always", message="Glyph")
-        figure = plots.picture(drawn, titled=True)
+        figure = plots.picture(plot, titled=True)
         for kind in ("png", "svg"):
             dated = {"metadata": {"Date": None}} if kind == "svg" else {}
             with atomic.writing(os.path.join(folder, f"{safe}.{kind}"), "wb") as file:

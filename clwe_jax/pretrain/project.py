@@ -122,16 +122,16 @@ class Projection(Job):
         return project_maps.fit(self.config, spaces)
 
     def _evaluate(self, spaces: ProjectionSpaces, fitted: ProjectionMaps) -> dict[str, float]:
-        named = evaluators.build(
+        suite = evaluators.build(
             self.config.evals, spaces.context, spaces.folders, names=evaluations.names_with_floor()
         )
         figures = dict(fitted.figures)
         for name, maps in fitted.maps.items():
-            measured, _ = evaluators.measure(named, project_maps.apply_maps(spaces.models, maps))
+            measured, _ = evaluators.measure(suite, project_maps.apply_maps(spaces.models, maps))
             figures |= {f"projected/{name}/{x}": value for x, value in measured.items()}
         return figures | dictionary_baseline.measure(
             self.config,
-            named,
+            suite,
             spaces.dictionary,
             spaces.frequencies,
             lambda text, language: spaces.models[language].tokenizer.words(text, language),
@@ -275,8 +275,8 @@ class PairEvaluation(PairProjection):
 
     def results(self, done: Mapping[str, Any]) -> Results:
         # config.json names the options that the figures were measured with.
-        kept = dataclasses.replace(options.read_config(self.workdir), evals=self.config.evals)
-        options.write_config(kept, self.workdir)
+        run_config = dataclasses.replace(options.read_config(self.workdir), evals=self.config.evals)
+        options.write_config(run_config, self.workdir)
         return super().results(done)
 
 

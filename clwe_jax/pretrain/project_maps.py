@@ -70,18 +70,18 @@ def fit(config: PretrainRun, spaces: ProjectionSpaces) -> ProjectionMaps:
     maps: dict[str, dict[str, np.ndarray]] = {name: {} for name in methods(config.projection)}
     figures: dict[str, float] = {}
     for source in sources:
-        chosen = pairs(config, spaces, source, target)
-        blocks = _words(config.projection, spaces, chosen, source, target)
+        word_pairs = pairs(config, spaces, source, target)
+        blocks = _words(config.projection, spaces, word_pairs, source, target)
         figures[f"projected/{source}-{target}/pairs"] = float(len(blocks[0][2]))
         layers = [[block] for block in blocks]
         if config.projection.anchors == "senses":
-            layers[-1] = list(_senses(spaces.models[target], chosen))
+            layers[-1] = list(_senses(spaces.models[target], word_pairs))
         for name, by_language in maps.items():
-            fitted = METHODS[name].fit
+            fit_method = METHODS[name].fit
             matrices = []
             for layer in layers:
                 # Eq. 8; with senses the last layer has a block for each direction of the model.
-                diagonal = [fitted(*block).source_map for block in layer]
+                diagonal = [fit_method(*block).source_map for block in layer]
                 matrices.append(linalg.block_diag(*diagonal))
             by_language[source] = np.stack(matrices)
     return ProjectionMaps(maps, figures)

@@ -71,9 +71,9 @@ def gather(config: PretrainRun, model: LanguageModel, workdir: str) -> dict[str,
 def _words(config: PretrainRun, view: SenseView, model: LanguageModel, language: str) -> list[str]:
     """The words of config.report.words that are in the vocabulary; without any, ambiguous words."""
     vocabulary = model.vocabulary.words
-    asked = report_words.asked_words(config.report.words)
-    if asked:
-        words = [" ".join(model.tokenizer.words(word, language)) for word in asked]
+    config_words = report_words.asked_words(config.report.words)
+    if config_words:
+        words = [" ".join(model.tokenizer.words(word, language)) for word in config_words]
         absent = [word for word in words if word not in vocabulary]
         if absent:
             logging.warning(
@@ -87,9 +87,9 @@ def _words(config: PretrainRun, view: SenseView, model: LanguageModel, language:
         words = sorted(ambiguous, key=lambda word: word != "bank")
     words = [word for word in words if word in vocabulary][:_SHOWN_WORDS]
     # Ten times as many as are shown, because marks, short words and repetitions are left out.
-    more = view.index.most_ambiguous(10 * _SHOWN_WORDS)
-    more = [word for word in more if word not in words and word.isalpha() and len(word) > 2]
-    return words + more[: _SHOWN_WORDS - len(words)]
+    extras = view.index.most_ambiguous(10 * _SHOWN_WORDS)
+    extras = [word for word in extras if word not in words and word.isalpha() and len(word) > 2]
+    return words + extras[: _SHOWN_WORDS - len(words)]
 
 
 def _directions(view: SenseView, word: str, language: str) -> dict[str, Any]:
@@ -119,15 +119,15 @@ def _describe_sense(sense: Sense) -> dict[str, Any]:
 def _points(view: SenseView, direction: str, senses: Sequence[Sense]) -> list[dict[str, Any]]:
     """The used senses and their neighbours in the plane of their first two principal components."""
     points: dict[tuple[str, int], dict[str, Any]] = {}
-    used = [sense for sense in senses if sense.uses]
-    for sense in used:
+    used_senses = [sense for sense in senses if sense.uses]
+    for sense in used_senses:
         points[sense.word, sense.sense] = {
             "label": sense.label,
             "language": sense.language,
             "own": True,
             "of": sense.sense,
         }
-    for sense in used:
+    for sense in used_senses:
         for near in sense.nearest:
             point = {"label": near.label, "language": near.language, "of": sense.sense}
             points.setdefault((near.word, near.sense), point)
@@ -139,7 +139,7 @@ def _points(view: SenseView, direction: str, senses: Sequence[Sense]) -> list[di
 
 def _export(view: SenseView, folder: str) -> list[str]:
     """Writes the files that an embedding projector reads; returns their names."""
-    written = []
+    files = []
     config = []
     for place, name in enumerate(view.directions):
         ending = f"_{name}" if place else ""
@@ -156,9 +156,9 @@ def _export(view: SenseView, folder: str) -> list[str]:
             f'  metadata_path: "{metadata_file}"',
             "}",
         ]
-        written += [vectors_file, metadata_file]
+        files += [vectors_file, metadata_file]
     _write(folder, "projector_config.pbtxt", config)
-    return [*written, "projector_config.pbtxt"]
+    return [*files, "projector_config.pbtxt"]
 
 
 def _write(folder: str, name: str, lines: Any) -> None:

@@ -55,12 +55,12 @@ def names(tokenizer: Tokenizer) -> Names:
 def figures(workdir: str) -> dict[str, float]:
     """The figures of the word vectors that a run has trained for its start, as 'start/...'."""
     try:
-        saved = atomic.read_json(os.path.join(workdir, FOLDER, FIGURES))
+        all_figures = atomic.read_json(os.path.join(workdir, FOLDER, FIGURES))
     except FileNotFoundError:
         return {}
     # The run measures the same floor.
-    kept = {name: value for name, value in saved.items() if not name.startswith(FLOOR)}
-    return {f"{FOLDER}/{name}": value for name, value in kept.items()}
+    own_figures = {name: value for name, value in all_figures.items() if not name.startswith(FLOOR)}
+    return {f"{FOLDER}/{name}": value for name, value in own_figures.items()}
 
 
 def token_vectors(config: PretrainRun, workdir: str, run_text: RunText) -> TokenVectors | None:
@@ -178,11 +178,11 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
     evals = {}
     for key, spec in config.evals.items():
         if spec.name in _EVALUATORS:
-            same = {name: getattr(spec, name) for name in _TEST_OPTIONS if hasattr(spec, name)}
+            tests = {name: getattr(spec, name) for name in _TEST_OPTIONS if hasattr(spec, name)}
             if spec.name == "bli":
-                same |= {"methods": "nn,csls"}
+                tests |= {"methods": "nn,csls"}
             evals[key] = dataclasses.replace(
-                base.evals[spec.name], data=folders[f"evals.{key}"], **same
+                base.evals[spec.name], data=folders[f"evals.{key}"], **tests
             )
     evals.setdefault("bli", dataclasses.replace(base.evals["bli"], data=""))
     return dataclasses.replace(
@@ -215,7 +215,7 @@ def _cut(
 ) -> tuple[token_init.CutWords, dict[str, int]]:
     """The words of all languages as the run's tokens, and their numbers by language."""
     tokenizer = run_text.tokenizer
-    unknown = tokenizer.vocabulary.unk_id
+    unknown_id = tokenizer.vocabulary.unk_id
     vectors = []
     weights = []
     tokens = []
@@ -227,7 +227,7 @@ def _cut(
         seen = set()
         for row, word in enumerate(static.words):
             ids, _ = tokenizer.encode(word, language)
-            if ids and unknown not in ids and tuple(ids) not in seen:
+            if ids and unknown_id not in ids and tuple(ids) not in seen:
                 seen.add(tuple(ids))  # in lower case, a later word may be spelled like an earlier
                 rows.append(row)
                 tokens += ids

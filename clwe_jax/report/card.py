@@ -58,8 +58,8 @@ def data(run: RunFolder, vectors: str = "") -> list[Table]:
         rows.append(["Pairs", Word(pairs, style="code"), _PAIRS])
     dictionaries = str(run.option("data.dictionaries") or "")
     if dictionaries:
-        known = _DICTIONARY[dictionaries == "pocket"]
-        rows.append(["Dictionaries", Word(dictionaries, style="code"), known])
+        note = _DICTIONARY[dictionaries == "pocket"]
+        rows.append(["Dictionaries", Word(dictionaries, style="code"), note])
     return [Table(["Data", "Name", "Origin and licence"], rows)] if rows else []
 
 
@@ -72,17 +72,17 @@ def loading_code(run: RunFolder) -> str:
     """Code that loads an encoder and asks it for neighbours, translations and vectors."""
     first = next(iter(run.extras.get("neighbours") or ()), {})
     word = first.get("word") or "house"
-    asked = first.get("language") or run.languages[0]
-    to = next((language for language in run.languages if language != asked), "")
+    source = first.get("language") or run.languages[0]
+    to = next((language for language in run.languages if language != source), "")
     lines = [
         "import clwe_jax",
         "",
         f"model = clwe_jax.load({str(run.workdir)!r})",
-        f"model.neighbours({word!r}, lang={asked!r}, k=5)",
+        f"model.neighbours({word!r}, lang={source!r}, k=5)",
     ]
     if to:
-        lines.append(f"model.translate({word!r}, lang={asked!r}, to={to!r})")
-    lines.append(f"vectors = model.encode([{word!r}], lang={asked!r}, normalize=True)  # [N, D]")
+        lines.append(f"model.translate({word!r}, lang={source!r}, to={to!r})")
+    lines.append(f"vectors = model.encode([{word!r}], lang={source!r}, normalize=True)  # [N, D]")
     if (run.extras.get("senses") or {}).get("words"):
-        lines.append(f"model.senses({word!r}, lang={asked!r})")
+        lines.append(f"model.senses({word!r}, lang={source!r})")
     return "\n".join(lines)

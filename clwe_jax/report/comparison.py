@@ -27,13 +27,13 @@ def unfair_conditions(run: RunFolder, other: RunFolder) -> list[str]:
         )
     unfair = [d for d in differences((run, other)) if not d.fair and None not in d.values]
     if unfair:
-        named = []
+        texts = []
         for d in unfair[:_MAX_OPTIONS]:
             values = [str(value)[:_MAX_LETTERS] or "''" for value in d.values]
-            named.append(f"{d.option} ({', '.join(values)})")
-        rest = len(unfair) - _MAX_OPTIONS
-        more = f" and {rest} more options, which the section Comparison lists" if rest > 0 else ""
-        sentences.append(f"The runs differ in {', '.join(named)}{more}.")
+            texts.append(f"{d.option} ({', '.join(values)})")
+        count = len(unfair) - _MAX_OPTIONS
+        tail = f" and {count} more options, which the section Comparison lists" if count > 0 else ""
+        sentences.append(f"The runs differ in {', '.join(texts)}{tail}.")
     return sentences
 
 
@@ -50,15 +50,15 @@ def section(
         [Word(d.option, style="code"), *("–" if x is None else str(x) for x in d.values)]
         for d in differences(runs)
     ]
-    shared = [
+    common_names = [
         name
         for name in sorted(run.figures)
         if any(name in other.figures for other in others) and not name.endswith(("_low", "_high"))
     ]
-    main = [x.mean for x in headlines if x.mean in shared]
+    main = [x.mean for x in headlines if x.mean in common_names]
     blocks = [_table(run, main)] if main else []
-    if shared:
-        blocks.append(_table(run, shared, closed="All figures that another run has too"))
+    if common_names:
+        blocks.append(_table(run, common_names, closed="All figures that another run has too"))
     if options:
         heads = ["Option", *(r.name for r in runs)]
         blocks.append(
@@ -77,13 +77,13 @@ def other_figures(
     Args:
       shown_prefixes: beginnings of the names of results that the wing's own sections show.
     """
-    shown = set(_find_metrics(run.extras.get("sections")))
+    shown_metrics = set(_find_metrics(run.extras.get("sections")))
     prefixes = *_TRAINING, *evaluations.prefixes(), *shown_prefixes
     names = [
         name
         for name in sorted(run.results)
         if not name.startswith(prefixes)
-        and name.removesuffix("_low").removesuffix("_high") not in shown
+        and name.removesuffix("_low").removesuffix("_high") not in shown_metrics
     ]
     text = ""
     if "data/masked_words" in names:

@@ -27,22 +27,22 @@ def _by_language(run: RunFolder) -> list[Block]:
     }
     # Rows of pairs and sentences have no shares of languages among their pieces.
     measured = any(row.get("sampled_share") is not None for row in by_language.values())
-    asked = measured and full["target_share"] > 0
-    sampled = measured and max(full.values())
+    has_target = measured and full["target_share"] > 0
+    top_share = measured and max(full.values())
     columns = [Column("Language"), Column("Lines", "count"), Column("Words", "count")]
-    columns += [Column("Share asked", "percent")] * asked
-    columns += [Column("Sampled", "percent")] * bool(sampled)
+    columns += [Column("Share asked", "percent")] * has_target
+    columns += [Column("Sampled", "percent")] * bool(top_share)
     columns += [Column("In dictionary", "percent")]
     columns += [Column("Pairs", "count")] * bool(pairs)
     rows = []
     for name, row in by_language.items():
         cells: list[Cell] = [Language(name), Number(row.get("lines")), Number(row.get("words"))]
-        if asked:
+        if has_target:
             cells.append(Number(row.get("target_share")))
-        if sampled:
+        if top_share:
             share = row.get("sampled_share")
             target = row.get("target_share")
-            bar = ((share or 0.0) / sampled, None if target is None else target / sampled)
+            bar = ((share or 0.0) / top_share, None if target is None else target / top_share)
             cells.append(Number(share, bar=bar))
         cells.append(Number(row.get("coverage")))
         if pairs:
@@ -52,7 +52,7 @@ def _by_language(run: RunFolder) -> list[Block]:
     if pairs:
         note += " Pairs: the dictionary's pairs with a word of the language on either side."
     temperature = run.option("data.temperature")
-    if sampled and temperature is not None:
+    if top_share and temperature is not None:
         note = (
             f"Sampled: the share of the training pieces; a stroke marks the share asked for, which is more "
             f"equal than the languages' amounts of text (config.data.temperature={temperature:g}; 1: as they are). {note}"
@@ -67,26 +67,26 @@ def _vocabulary(run: RunFolder) -> list[Block]:
         "data/cross_lingual_share", run.figures.get("train/cross_lingual_share")
     )
     labels = None
-    asked = run.option("task.cross_lingual_share")
+    target_share = run.option("task.cross_lingual_share")
     if share is not None:
         labels = figures.percent(share)
-        labels += f" (asked {figures.percent(asked, 0)})" if asked is not None else ""
+        labels += f" (asked {figures.percent(target_share, 0)})" if target_share is not None else ""
     size = vocabulary.get("size")
-    counted = functools.partial(figures.format_number, figures.count)
+    format_count = functools.partial(figures.format_number, figures.count)
     tested = "; ".join(
-        f"{name} {counted(count)} of {counted(total)}"
+        f"{name} {format_count(count)} of {format_count(total)}"
         for name, (count, total) in (entries.get("tested") or {}).items()
         if count
     )
-    known = {
-        "Dictionary pairs": counted(entries.get("pairs")),
-        "Dictionary words": counted(entries.get("words")),
-        "Pairs left out for their test words": counted(entries.get("left_out")),
+    facts = {
+        "Dictionary pairs": format_count(entries.get("pairs")),
+        "Dictionary words": format_count(entries.get("words")),
+        "Pairs left out for their test words": format_count(entries.get("left_out")),
         "Test pairs trained on": tested or None,
         "Cross-lingual labels": labels,
-        "Vocabulary": f"{counted(size)} {vocabulary.get('kind', '')}" if size else None,
+        "Vocabulary": f"{format_count(size)} {vocabulary.get('kind', '')}" if size else None,
     }
-    blocks: list[Block] = [Facts(known)] if any(known.values()) else []
+    blocks: list[Block] = [Facts(facts)] if any(facts.values()) else []
     samples = vocabulary.get("sample_pieces")
     if samples:
         rows = [

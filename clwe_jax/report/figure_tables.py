@@ -41,10 +41,10 @@ def table(
     """
     measured = set().union(*(by_subject[subject] for subject in subjects))
     names = [name for name in columns if name in measured]
-    shown = [x for x in subjects if by_subject[x].keys() & set(names)]
+    row_subjects = [x for x in subjects if by_subject[x].keys() & set(names)]
     rows = [
         [subjects[x], *(Metric(f"{prefix}/{x}/{m}") for m in names), *([sets[x]] if sets else [])]
-        for x in shown
+        for x in row_subjects
     ]
     total = ["mean", *(Metric(f"{prefix}/{m}") for m in names)] if mean else None
     heads = [Column(head), *(columns[name] for name in names)]
@@ -52,10 +52,10 @@ def table(
         heads.append(Column("Test set", main=False))
         total = total and [*total, ""]
     for level, values in levels.items():
-        known = [values[x] for x in shown if x in values]
-        if known:
+        level_values = [values[x] for x in row_subjects if x in values]
+        if level_values:
             heads.append(Column(level, "percent"))
-            rows = [[*row, Number(values.get(x))] for row, x in zip(rows, shown)]
+            rows = [[*row, Number(values.get(x))] for row, x in zip(rows, row_subjects)]
             # Of the subjects that the table has: the level may be known of others too.
-            total = total and [*total, Number(sum(known) / len(known))]
+            total = total and [*total, Number(sum(level_values) / len(level_values))]
     return [Table(heads, rows, total, **options)] if names else []

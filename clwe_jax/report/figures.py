@@ -59,9 +59,9 @@ def difference(value: float | None) -> str:
 def _format_signed(value: float | None, form) -> str:
     if not _is_finite(value):
         return "–"
-    shown = form(abs(value))
-    sign = "±" if not float(shown.replace(",", "")) else "+" if value > 0 else "−"
-    return sign + shown
+    digits = form(abs(value))
+    sign = "±" if not float(digits.replace(",", "")) else "+" if value > 0 else "−"
+    return sign + digits
 
 
 def count(value: float | None) -> str:
@@ -90,12 +90,12 @@ def seconds(value: float | None) -> str:
         return "–"
     if value < 10:
         return f"{value:.1f} s"
-    whole = round(value)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    total = round(value)
+    if total < 60:
+        return f"{total} s"
+    if total < 3600:
+        return f"{total // 60} min {total % 60} s"
+    return f"{total // 3600} h {total % 3600 // 60} min"
 
 
 def size(value: float | None) -> str:

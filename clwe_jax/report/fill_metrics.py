@@ -40,8 +40,8 @@ def resolve(blocks: Sequence[Block], runs: Sequence[RunFolder]) -> list[Block]:
 def _fold(table: Table) -> list[Table]:
     """A wide table as its main columns, and the whole table closed below them."""
     main = [i for i, column in enumerate(table.columns) if not i or column.main]
-    few = len(table.columns) <= _MAX_COLUMNS or len(main) < 2
-    if few or len(main) == len(table.columns) or table.closed or table.filters:
+    is_narrow = len(table.columns) <= _MAX_COLUMNS or len(main) < 2
+    if is_narrow or len(main) == len(table.columns) or table.closed or table.filters:
         return [table]
 
     def take_main(cells: Sequence[Cell]) -> list[Cell]:
@@ -63,14 +63,14 @@ def _resolve_block(block: Block, runs: Sequence[RunFolder]) -> Block | None:
     if isinstance(block, Chart):
         lines = _resolve_lines(block.lines, runs)
         # A chart of single points, or of other runs only, is left out.
-        own = any(not line.dash and len(line.points) > 1 for line in lines)
-        return dataclasses.replace(block, lines=lines) if own else None
+        has_curve = any(not line.dash and len(line.points) > 1 for line in lines)
+        return dataclasses.replace(block, lines=lines) if has_curve else None
     if isinstance(block, Facts):
-        known = {
+        facts = {
             name: _resolve_cell(x, "", runs[0], None) if isinstance(x, Metric) else x
             for name, x in block.facts.items()
         }
-        return dataclasses.replace(block, facts=known)
+        return dataclasses.replace(block, facts=facts)
     if isinstance(block, Closed):
         parts = resolve(block.blocks, runs)
         return dataclasses.replace(block, blocks=parts) if parts else None
@@ -89,32 +89,32 @@ def _resolve_table(table: Table, runs: Sequence[RunFolder]) -> Table:
             filters.append(len(columns))
         columns.append(column)
         origins.append((place, None))
-        named = {cell.metric for row in all_rows if isinstance(cell := row[place], Metric)}
+        metrics = {cell.metric for row in all_rows if isinstance(cell := row[place], Metric)}
         for run in runs[1:] if column.main else ():
-            if named & run.figures.keys():
+            if metrics & run.figures.keys():
                 columns.append(dataclasses.replace(column, head=f"{column.head}, {run.name}"))
                 origins.append((place, run))
-    resolved = []
+    resolved_rows = []
     for row in all_rows:
         cells = []
         for (place, run), column in zip(origins, columns):
             cells.append(_resolve_cell(row[place], column.form, runs[0], run))
-        resolved.append(cells)
+        resolved_rows.append(cells)
     # A column of dashes says nothing, except which of the page's columns another run lacks.
-    kept = []
+    indices = []
     for i, (_, run) in enumerate(origins):
-        empty = all(_is_empty(row[i]) for row in resolved)
+        empty = all(_is_empty(row[i]) for row in resolved_rows)
         if not i or run or i in filters or not empty:
-            kept.append(i)
-    resolved = [[row[i] for i in kept] for row in resolved]
-    rows = resolved[: len(table.rows)]
-    total = resolved[-1] if table.total is not None else None
+            indices.append(i)
+    resolved_rows = [[row[i] for i in indices] for row in resolved_rows]
+    rows = resolved_rows[: len(table.rows)]
+    total = resolved_rows[-1] if table.total is not None else None
     return dataclasses.replace(
         table,
-        columns=[columns[i] for i in kept],
+        columns=[columns[i] for i in indices],
         rows=rows,
         total=total,
-        filters=[kept.index(i) for i in filters],
+        filters=[indices.index(i) for i in filters],
     )
 
 
@@ -146,7 +146,7 @@ def _resolve_cell(cell: Cell, form: str, run: RunFolder, other: RunFolder | None
 
 def _resolve_lines(lines: Sequence[Line], runs: Sequence[RunFolder]) -> list[Line]:
     """Each line, followed by the same line of every other run, dashed."""
-    resolved = []
+    new_lines = []
     compared = sum(bool(line.metric and line.compare) for line in lines)
     for place, line in enumerate(lines):
         colour = place if line.colour is None else line.colour
@@ -160,13 +160,13 @@ def _resolve_lines(lines: Sequence[Line], runs: Sequence[RunFolder]) -> list[Lin
             if number or (not label and line.metric and line.compare and len(runs) > 1):
                 label = f"{label}, {run.name}" if label else run.name
             # In a chart of one metric the colour shows the run, else it shows the metric.
-            other = _OTHERS[(number - 1) % len(_OTHERS)] if number and compared == 1 else colour
-            resolved.append(
+            shade = _OTHERS[(number - 1) % len(_OTHERS)] if number and compared == 1 else colour
+            new_lines.append(
                 dataclasses.replace(
-                    line, label=label, points=points, colour=other, dash=line.dash or number
+                    line, label=label, points=points, colour=shade, dash=line.dash or number
                 )
             )
-    return resolved
+    return new_lines
 
 
 def _points(line: Line, run: RunFolder) -> dict[float, float]:
@@ -177,7 +177,7 @@ def _points(line: Line, run: RunFolder) -> dict[float, float]:
 
 def group_neighbours(blocks: Sequence[Block], types: tuple[type, ...]) -> list[list[Block]]:
     """The blocks in groups: neighbours of these types together, each other block alone."""
-    grouped: list[list[Block]] = []
+    groups: list[list[Block]] = []
     for together, group in itertools.groupby(blocks, lambda block: isinstance(block, types)):
-        grouped += [list(group)] if together else [[block] for block in group]
-    return grouped
+        groups += [list(group)] if together else [[block] for block in group]
+    return groups

@@ -28,10 +28,10 @@ def columns(
       path, chance: paths of the figures, with a star for the pair.
       method: name of the floor's method, for the column's head.
     """
-    named = f"{_HEAD}, {method}" if method else _HEAD
+    floor_head = f"{_HEAD}, {method}" if method else _HEAD
     return {
         head: {x: run.figures[figure.replace("*", x)] for x in pairs_of(figure, run.figures)}
-        for head, figure in ((named, path), ("Chance", chance))
+        for head, figure in ((floor_head, path), ("Chance", chance))
     }
 
 

@@ -94,18 +94,18 @@ def pairs_of(path: str, figures: Iterable[str]) -> list[str]:
 
 def choose_shown(headlines: Iterable[Headline], figures: Mapping[str, float]) -> list[Headline]:
     """The headlines that have a figure, of each group the last one."""
-    shown = {}
+    by_group = {}
     for headline in headlines:
         if headline.mean in figures:
-            shown[headline.group or headline.path] = headline
-    return list(shown.values())
+            by_group[headline.group or headline.path] = headline
+    return list(by_group.values())
 
 
 def choose_leading(headlines: Sequence[Headline], figures: Mapping[str, float]) -> Headline | None:
     """The one that stands for all: the last one that has a floor, else the last measured one."""
-    there = [x for x in headlines if x.mean in figures]
-    with_floor = [x for x in there if x.floor(figures)]
-    return next(reversed(with_floor or there), None)
+    with_figure = [x for x in headlines if x.mean in figures]
+    with_floor = [x for x in with_figure if x.floor(figures)]
+    return next(reversed(with_floor or with_figure), None)
 
 
 def compare_with_floor(headline: Headline, figures: Mapping[str, float]) -> FloorComparison | None:
@@ -114,11 +114,11 @@ def compare_with_floor(headline: Headline, figures: Mapping[str, float]) -> Floo
     if not path:
         return None
     pairs = pairs_of(headline.path, figures)
-    both = [pair for pair in pairs if path.replace("*", pair) in figures] if "*" in path else []
-    if both:
-        values = [figures[headline.path.replace("*", pair)] for pair in both]
-        floors = [figures[path.replace("*", pair)] for pair in both]
-        count = len(both)
+    overlap = [pair for pair in pairs if path.replace("*", pair) in figures] if "*" in path else []
+    if overlap:
+        values = [figures[headline.path.replace("*", pair)] for pair in overlap]
+        floors = [figures[path.replace("*", pair)] for pair in overlap]
+        count = len(overlap)
         means = sum(values) / count, sum(floors) / count
         return FloorComparison(*means, count, count == len(pairs))
     return FloorComparison(figures[headline.mean], figures[mean_of(path)], 0, True)

@@ -58,14 +58,14 @@ def build(workdir: str | os.PathLike[str], compare_with: str = "") -> Path:
     problems = list(runs[0].problems)
     for folder in filter(None, map(str.strip, compare_with.split(","))):
         try:
-            other = run_folder.read(folder)
+            other_run = run_folder.read(folder)
         except (OSError, ValueError) as error:
             message = f"config.report.compare_with: {folder} cannot be shown: {error}"
             logging.warning("%s", message)
             problems.append(message)
         else:
-            problems += [f"{other.name}: {problem}" for problem in other.problems]
-            runs.append(other)
+            problems += [f"{other_run.name}: {problem}" for problem in other_run.problems]
+            runs.append(other_run)
     path = Path(workdir) / "report.html"
     atomic.write(path, render_page(run_folder.label_distinctly(runs), problems))
     return path

@@ -34,19 +34,19 @@ def tiles(
     run: RunFolder, others: Sequence[RunFolder], headlines: Mapping[str, Sequence[Headline]]
 ) -> list[Tile]:
     """The headline figures of each measurement, by its name, then the loss and the speed."""
-    shown: list[Tile] = []
+    figure_tiles: list[Tile] = []
     meanings: set[str] = set()  # of several ways to measure one thing, the first has the sentence
-    for name, some in headlines.items():
-        leading = choose_leading([x for x in some if x.sentence], run.figures)
+    for name, group in headlines.items():
+        leading = choose_leading([x for x in group if x.sentence], run.figures)
         # The figure of the verdict comes first.
-        for headline in sorted(choose_shown(some, run.figures), key=lambda x: x is not leading):
+        for headline in sorted(choose_shown(group, run.figures), key=lambda x: x is not leading):
             notes = [] if headline.meaning in meanings else [headline.meaning]
             meanings.add(headline.meaning)
             notes += _describe(run, headline, name)
             notes += [_beside_other(run, other, headline) for other in others]
             value = figures.FORMS[headline.form](run.figures[headline.mean])
-            shown.append(Tile(headline.label, value, list(filter(None, notes))))
-    return [*shown, *_loss_tiles(run), *_speed_tiles(run)]
+            figure_tiles.append(Tile(headline.label, value, list(filter(None, notes))))
+    return [*figure_tiles, *_loss_tiles(run), *_speed_tiles(run)]
 
 
 def _describe(run: RunFolder, headline: Headline, name: str) -> list[str]:
@@ -61,8 +61,8 @@ def _describe(run: RunFolder, headline: Headline, name: str) -> list[str]:
     notes.append(evaluations.describe_tests(run, name))
     comparison = compare_with_floor(headline, run.figures)
     if comparison is not None:
-        named = "dictionary floor" if headline.has_dictionary_floor else headline.baseline
-        notes.append(f"{named} {figures.FORMS[headline.form](comparison.floor)}")
+        floor_name = "dictionary floor" if headline.has_dictionary_floor else headline.baseline
+        notes.append(f"{floor_name} {figures.FORMS[headline.form](comparison.floor)}")
     return notes
 
 
@@ -71,20 +71,20 @@ def _beside_other(run: RunFolder, other: RunFolder, headline: Headline) -> str:
     if headline.mean not in other.figures:
         return ""
     value = other.figures[headline.mean]
-    shown = f"{other.name} {figures.FORMS[headline.form](value)}"
+    text = f"{other.name} {figures.FORMS[headline.form](value)}"
     if headline.form != "percent":
-        return shown
-    return f"{shown}, {figures.points(run.figures[headline.mean] - value)} points"
+        return text
+    return f"{text}, {figures.points(run.figures[headline.mean] - value)} points"
 
 
 def _loss_tiles(run: RunFolder) -> list[Tile]:
     """The held-out loss, or that of the training."""
-    for name, where in (("eval/mlm/loss", "held-out"), ("train/loss", "training")):
+    for name, split in (("eval/mlm/loss", "held-out"), ("train/loss", "training")):
         if name in run.figures:
             size = (run.extras.get("vocabulary") or {}).get("size")
             chance = f"; guessing {math.log(size):.1f}" if size and size > 1 else ""
             notes = [
-                f"{where}, nats per piece",
+                f"{split}, nats per piece",
                 f"lower is better{chance}; compare only runs of one task and vocabulary",
             ]
             return [Tile("Loss", figures.decimal(run.figures[name]), notes)]
@@ -150,7 +150,7 @@ def machine(run: RunFolder, others: Sequence[RunFolder], more: Mapping[str, Cell
     speed, memory, versions = (extras.get(x) or {} for x in ("speed", "memory", "versions"))
     flops = speed.get("step_flops")
     rate = speed.get("steps_per_second")
-    measured = (
+    quantities = (
         ("CPU cores", figures.count, extras.get("cores"), ""),
         ("Parameters", figures.count, extras.get("parameters"), ""),
         ("Training speed", figures.count, speed.get("tokens_per_second"), " pieces/s"),
@@ -167,25 +167,25 @@ def machine(run: RunFolder, others: Sequence[RunFolder], more: Mapping[str, Cell
         ("Peak host memory", figures.size, memory.get("peak_host_bytes") or None, ""),
         ("Peak device memory", figures.size, memory.get("peak_device_bytes") or None, ""),
     )
-    known = {
+    main_facts = {
         "Device": extras.get("device"),
         "Processor": extras.get("processor"),
-        **{name: form(value) + unit for name, form, value, unit in measured if value is not None},
+        **{name: form(value) + unit for name, form, value, unit in quantities if value is not None},
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()) or None,
     }
-    facts = [Facts(values) for values in (known, more) if any(values.values())]
+    facts = [Facts(values) for values in (main_facts, more) if any(values.values())]
     return Section("Speed and memory", "", facts)
 
 
 def notes(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """The job's warnings, its test sentences in the text, and counts of skipped or mended input."""
-    skipped = run.extras.get("skipped") or {}
+    skip_counts = run.extras.get("skipped") or {}
     blocks = []
     points = [*(run.extras.get("notes") or ()), run.extras.get("leaks")]
     if any(points):
         blocks.append(Text(points=list(filter(None, points))))
-    if skipped:
-        rows = [[name, x if isinstance(x, str) else Number(x)] for name, x in skipped.items()]
+    if skip_counts:
+        rows = [[name, x if isinstance(x, str) else Number(x)] for name, x in skip_counts.items()]
         columns = ["What", Column("Count", "count")]
         blocks.append(Table(columns, rows, title="Skipped or mended"))
     return Section("Notes", "", blocks) if blocks else None

@@ -34,7 +34,7 @@ class Page:
         """The sections of the page in their order; those without content are among them."""
         of_job = run.extras.get("sections") or []
         of_job = of_job if isinstance(of_job, list) else [of_job]  # the page names what is damaged
-        measured = [*evaluations.sections(), *self.own_sections]
+        builders = [*evaluations.sections(), *self.own_sections]
         about = [
             training.section,
             corpus.languages,
@@ -48,7 +48,7 @@ class Page:
             self.usage,
         ]
         return [
-            *((_name(build), functools.partial(build, run, others)) for build in measured),
+            *((_name(build), functools.partial(build, run, others)) for build in builders),
             *(
                 (f"sections[{i}]", functools.partial(section_from_json, x))
                 for i, x in enumerate(of_job)

@@ -252,22 +252,22 @@ def _to_inline_svg(figure: Figure, title: str, name: str, tight: bool) -> markup
         bbox_inches="tight" if tight else None,
         metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
     )
-    drawn = buffer.getvalue()
-    drawn = drawn[drawn.index("<svg") :]
-    drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
+    drawing = buffer.getvalue()
+    drawing = drawing[drawing.index("<svg") :]
+    drawing = re.sub(r"<metadata>.*?</metadata>", "", drawing, flags=re.DOTALL)
     # The style sheet of a drawing would apply to the whole page, whose own one has these rules.
-    drawn = re.sub(r"<style.*?</style>", "", drawn, flags=re.DOTALL)
+    drawing = re.sub(r"<style.*?</style>", "", drawing, flags=re.DOTALL)
     # matplotlib repeats each text in a comment.
-    drawn = re.sub(r"<!--.*?-->", "", drawn, flags=re.DOTALL)
+    drawing = re.sub(r"<!--.*?-->", "", drawing, flags=re.DOTALL)
     # A hundredth of a point is finer than any screen; text keeps its digits.
-    drawn = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), drawn)
-    drawn = _DOTS.sub(_share_style, drawn)
+    drawing = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), drawing)
+    drawing = _DOTS.sub(_share_style, drawing)
     # Ids in a drawing have to be unique on the page.
-    drawn = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{name}-", drawn)
-    drawn = drawn.replace(_INK, "currentColor").replace(_GRID, "var(--line)")
-    drawn = drawn.replace("font-family: 'DejaVu Sans'", "font-family: var(--font)")
-    head, _, rest = drawn.partition(">")
+    drawing = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{name}-", drawing)
+    drawing = drawing.replace(_INK, "currentColor").replace(_GRID, "var(--line)")
+    drawing = drawing.replace("font-family: 'DejaVu Sans'", "font-family: var(--font)")
+    head, _, body = drawing.partition(">")
     view = re.search(r'viewBox="[^"]*"', head)
     assert view is not None, "matplotlib writes a viewBox"
     label = markupsafe.escape(title)
-    return markupsafe.Markup(f'<svg role="img" aria-label="{label}" {view.group()}>{rest}')
+    return markupsafe.Markup(f'<svg role="img" aria-label="{label}" {view.group()}>{body}')

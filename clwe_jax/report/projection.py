@@ -17,8 +17,8 @@ def principal(groups: Mapping[str, np.ndarray]) -> dict[str, list[list[float]]]:
       name -> N points [x, y], rounded to four digits. In each component the point farthest from 0
       is positive.
     """
-    whole = np.concatenate(list(groups.values())).astype(np.float64)
-    centered = whole - whole.mean(0)
+    vectors = np.concatenate(list(groups.values())).astype(np.float64)
+    centered = vectors - vectors.mean(0)
     # An SVD of the points would need an N x D factor; the covariance is D x D.
     _, components = np.linalg.eigh(centered.T @ centered)
     plane = centered @ components[:, ::-1][:, :2]

@@ -149,7 +149,7 @@ def read_series(
     path = Path(folder) / "metrics.jsonl"
     problems = [] if problems is None else problems
     series_of: dict[str, Series] = {}
-    bad = []
+    bad_lines = []
     if path.exists():
         with open(path, encoding="utf-8", errors="replace") as lines:
             for number, line in enumerate(lines, start=1):
@@ -161,13 +161,13 @@ def read_series(
                     step = int(row["step"])
                     value = float(row["value"])
                 except (ValueError, KeyError, TypeError, OverflowError):
-                    bad.append(number)
+                    bad_lines.append(number)
                     continue
                 series_of.setdefault(str(name), {})[step] = value
-    if bad:
+    if bad_lines:
         problems.append(
-            f"{path.name}: {len(bad)} unreadable line{'s' * (len(bad) > 1)} skipped, "
-            f"the first is line {bad[0]}."
+            f"{path.name}: {len(bad_lines)} unreadable line{'s' * (len(bad_lines) > 1)} skipped, "
+            f"the first is line {bad_lines[0]}."
         )
     return {name: dict(sorted(series.items())) for name, series in series_of.items()}
 

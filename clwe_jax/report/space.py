@@ -24,8 +24,8 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     for stage, title in _TITLES.items():
         points = stages.get(stage)
         if points:
-            shown = title if len(stages) > 1 else ""  # vectors that nothing aligned have one stage
-            pictures.append(picture(shown, points, hub, run.languages))
+            label = title if len(stages) > 1 else ""  # vectors that nothing aligned have one stage
+            pictures.append(picture(label, points, hub, run.languages))
     if not pictures:
         return None
     text = (
@@ -53,9 +53,9 @@ def picture(
         groups.setdefault(point["language"], []).append(point)
     order = list(languages)
     dots = []
-    for language, some in groups.items():
-        places = [(point["x"], point["y"]) for point in some]
-        words = [point["word"] for point in some]
+    for language, group_points in groups.items():
+        places = [(point["x"], point["y"]) for point in group_points]
+        words = [point["word"] for point in group_points]
         colour = order.index(language) if language in order else len(order)
         dots.append(Dots(language, places, words, colour))
     joins = [

@@ -100,17 +100,17 @@ def _table(title: str, block: data.Table) -> Table:
         box=box.SIMPLE_HEAD,
         min_width=len(title),
     )
-    chosen = [i for i, column in enumerate(block.columns) if not i or column.main]
-    for i in chosen:
+    main_columns = [i for i, column in enumerate(block.columns) if not i or column.main]
+    for i in main_columns:
         table.add_column(escape(block.columns[i].head), justify="right" if i else "left")
     for row in block.rows[:_MAX_ROWS]:
-        table.add_row(*(_format_cell(row[i], block.columns[i]) for i in chosen))
+        table.add_row(*(_format_cell(row[i], block.columns[i]) for i in main_columns))
     if len(block.rows) > _MAX_ROWS:
         table.add_row(f"… {len(block.rows) - _MAX_ROWS} more in the report")
     if block.total is not None:
         table.add_section()
         table.add_row(
-            *(_format_cell(block.total[i], block.columns[i]) for i in chosen), style="bold"
+            *(_format_cell(block.total[i], block.columns[i]) for i in main_columns), style="bold"
         )
     return table
 

@@ -35,8 +35,8 @@ _MORE = {
 
 def section(run: RunFolder, others: Sequence[RunFolder]) -> Section:
     """Loss over the steps, in training and on held-out text, and figures by language."""
-    both = "train/translation_loss" in run.series
-    label = "weighted sum of denoising and back-translation" if both else "all predicted pieces"
+    is_sum = "train/translation_loss" in run.series
+    label = "weighted sum of denoising and back-translation" if is_sum else "all predicted pieces"
     loss = Chart(
         "Training loss",
         [
@@ -52,12 +52,12 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section:
         ],
         y="nats per predicted piece",
     )
-    more = [
+    charts = [
         Chart(title, [Line(metric=name, colour=BLUE)], form=form)
         for name, (title, form) in _MORE.items()
     ]
     return Section(
-        "Training", "", [loss, _heldout(run), Closed("More curves", more), *_by_language(run)]
+        "Training", "", [loss, _heldout(run), Closed("More curves", charts), *_by_language(run)]
     )
 
 
@@ -72,13 +72,13 @@ def _heldout(run: RunFolder) -> Chart:
     lines = [Line(name, points=list(losses[name].items())) for name in names]
     if len(names) > len(PALETTE):
         by_last = sorted(names, key=lambda name: list(losses[name].values())[-1])
-        named = by_last[:3] + by_last[-3:]
+        tails = by_last[:3] + by_last[-3:]
         labels = [f"{len(names)} languages", *[""] * (len(names) - 1)]
         lines = [
             Line(label, points=line.points, colour=NEUTRAL, faint=True)
             for label, line in zip(labels, lines)
         ]
-        lines += [Line(x, points=list(losses[x].items()), colour=i) for i, x in enumerate(named, 1)]
+        lines += [Line(x, points=list(losses[x].items()), colour=i) for i, x in enumerate(tails, 1)]
         lines.append(Line("mean", points=list(_mean(losses).items()), colour=BLUE))
     return Chart("Held-out loss by language", lines, y="nats per predicted piece")
 

@@ -69,8 +69,8 @@ def judge(run: RunFolder, headlines: Sequence[Headline], step: Step) -> Verdict 
     if not comparison.has_all_pairs:
         text += f" over {comparison.pairs} of these directions, where this run has "
         text += form(comparison.value)
-    more = gain(comparison.value, comparison.floor) if headline.form == "percent" else ""
-    return judge_figure(text, comparison.value >= comparison.floor, more, step)
+    gain_text = gain(comparison.value, comparison.floor) if headline.form == "percent" else ""
+    return judge_figure(text, comparison.value >= comparison.floor, gain_text, step)
 
 
 def judge_figure(text: str, passes: bool, more: str, step: Step) -> Verdict:
@@ -105,7 +105,7 @@ def name_missing_tests(run: RunFolder) -> Verdict | None:
         return Verdict(text, "The guide says how to name one:", "clwe-jax guide evaluate")
     # Tatoeba pairs every language with English; FLORES has the same sentences in all.
     name, folder = ("tatoeba", "tatoeba") if "en" in run.languages else ("flores", "flores/devtest")
-    again = (
+    arguments = (
         *words,
         f"--workdir={run.workdir}",
         "--config.job=evaluate",
@@ -115,17 +115,17 @@ def name_missing_tests(run: RunFolder) -> Verdict | None:
         text,
         f"`clwe-jax data {name} --languages={','.join(run.languages)} --out={name}` fetches "
         "sentences, and this measures the run on them:",
-        f"clwe-jax {shlex.join(again)}",
+        f"clwe-jax {shlex.join(arguments)}",
     )
 
 
 def command(run: RunFolder, system: str) -> str:
     """The command that trains another system on the run's data at its scale."""
-    shared = [word for word in overview.command(run) if word.startswith(_SHARED)]
+    shared_words = [word for word in overview.command(run) if word.startswith(_SHARED)]
     languages = f"{_LANGUAGES}{','.join(run.languages)}"
     # The run's config may have set them, and that of the other system others.
-    if run.languages not in ([], _USUAL_LANGUAGES) and languages not in shared:
-        shared.append(languages)
+    if run.languages not in ([], _USUAL_LANGUAGES) and languages not in shared_words:
+        shared_words.append(languages)
     scale = run.option("scale", "laptop")
     config = system if scale == "laptop" else f"{system}:{scale}"
-    return f"clwe-jax --config={config} {shlex.join(shared)}".strip()
+    return f"clwe-jax --config={config} {shlex.join(shared_words)}".strip()

@@ -38,7 +38,7 @@ def measure_run(config: PretrainRun, run_text: RunText, workdir: str) -> dict[st
       workdir: holds the cache of the dictionary.
     """
     context = inputs.context(config.seed, run_text)
-    named = evaluators.build(
+    suite = evaluators.build(
         config.evals, context, run_text.folders, names=evaluations.names_with_floor()
     )
     dictionary = run_text.dictionary
@@ -49,7 +49,7 @@ def measure_run(config: PretrainRun, run_text: RunText, workdir: str) -> dict[st
             )
         except (FileNotFoundError, ValueError) as error:
             logging.info("%s", error)
-    return measure(config, named, dictionary, run_text.frequencies, run_text.tokenizer.words)
+    return measure(config, suite, dictionary, run_text.frequencies, run_text.tokenizer.words)
 
 
 def measure(

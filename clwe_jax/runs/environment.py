@@ -73,11 +73,11 @@ def machine() -> dict[str, Any]:
 @functools.cache
 def _processor() -> str:
     """The processor's name; on Linux with its model number, as virtual machines shorten names."""
-    said = None
+    match = None
     if os.path.exists("/proc/cpuinfo"):
         with open("/proc/cpuinfo", encoding="utf-8") as file:
-            said = re.search(r"^model\s*: (.+)\nmodel name\s*: (.+)", file.read(), re.MULTILINE)
-    return f"{said[2]}, model {said[1]}" if said else platform.processor() or platform.machine()
+            match = re.search(r"^model\s*: (.+)\nmodel name\s*: (.+)", file.read(), re.MULTILINE)
+    return f"{match[2]}, model {match[1]}" if match else platform.processor() or platform.machine()
 
 
 def versions() -> dict[str, str]:
@@ -119,9 +119,9 @@ def _git(*arguments: str) -> str | None:
     if not os.path.exists(os.path.join(ROOT, ".git")):
         return None
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["git", "-C", ROOT, *arguments], capture_output=True, text=True, timeout=30, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip()
+    return process.stdout.strip()

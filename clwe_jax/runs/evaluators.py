@@ -88,18 +88,18 @@ def build(
       ValueError: an option that cannot work.
       FileNotFoundError: a folder that is missing or holds no test data.
     """
-    named = []
+    evaluators = []
     absent = []
     for key, evaluator in _make_each(evals, context, folders or {}, names):
         spec = evals[key]
         if evaluator.has_data:
-            named.append(NamedEvaluator(evaluator, "" if key == spec.name else f"{key}/", key))
+            evaluators.append(NamedEvaluator(evaluator, "" if key == spec.name else f"{key}/", key))
         else:
             option = f"config.evals.{key}"
             absent.append(f"{option}.data" if hasattr(spec, "data") else option)
     if absent and names is None:
         logging.info("Not measured, as these options name no data: %s", ", ".join(absent))
-    return named
+    return evaluators
 
 
 def check(evals: Mapping[str, Options], context: Context, folders: Mapping[str, str]) -> None:
@@ -146,10 +146,10 @@ def measure(
 
 def outcomes(named: Iterable[NamedEvaluator]) -> dict[str, Outcomes]:
     """Metric -> whether each test item was right in the last run, of all evaluators."""
-    joined: dict[str, Outcomes] = {}
+    all_outcomes: dict[str, Outcomes] = {}
     for evaluator in named:
-        joined |= evaluator.outcomes
-    return joined
+        all_outcomes |= evaluator.outcomes
+    return all_outcomes
 
 
 def examples(named: Iterable[NamedEvaluator]) -> dict[str, list[Mapping[str, Any]]]:

@@ -65,8 +65,8 @@ def evaluations(config: options.Run, workdir: str) -> Iterator[str]:
     """The evaluators and their test data."""
     folders = text_of_run.folders_of(config, workdir)
     for key, spec in config.evals.items():
-        every = spec.every_steps
-        when = f"every {every:,} steps and at the end" if every else "at the end"
+        interval = spec.every_steps
+        schedule = f"every {interval:,} steps and at the end" if interval else "at the end"
         place = folders.get(f"evals.{key}", getattr(spec, "data", ""))
         if not hasattr(spec, "data"):
             data = "held-out text" if spec.name == "mlm" else "see its options"
@@ -74,9 +74,9 @@ def evaluations(config: options.Run, workdir: str) -> Iterator[str]:
             yield f"evaluation {key}: left out, it has no data (--config.evals.{key}.data=DIR)"
             continue
         else:
-            mine = place == "pocket" or text_of_run.in_pocket(place, workdir)
-            data = "the embedded world" if mine else place
-        yield f"evaluation {key}: {spec.name} on {data}, {when}"
+            is_pocket = place == "pocket" or text_of_run.in_pocket(place, workdir)
+            data = "the embedded world" if is_pocket else place
+        yield f"evaluation {key}: {spec.name} on {data}, {schedule}"
 
 
 def model(config: PretrainRun) -> Iterator[str]:
@@ -153,10 +153,10 @@ def links(config: StaticRun) -> Iterator[str]:
 def mining(config: StaticRun) -> str:
     """The search for translations in the text."""
     count = len(options.languages(config))
-    every = count <= config.static.mining.all_pairs
-    pairs = count * (count - 1) // 2 if every else count - 1
+    all_pairs = count <= config.static.mining.all_pairs
+    pairs = count * (count - 1) // 2 if all_pairs else count - 1
     left_out = (
-        "" if every else f" ({options.hub_of(config)} and another; see static.mining.all_pairs)"
+        "" if all_pairs else f" ({options.hub_of(config)} and another; see static.mining.all_pairs)"
     )
     return (
         f"mining: sentences of {pairs} pairs of languages{left_out}, in a few rounds, each over the pairs "
@@ -168,8 +168,8 @@ def alignment(config: StaticRun) -> str:
     """The alignments of the languages with the hub."""
     hub = options.hub_of(config)
     names = [name for name in options.languages(config) if name != hub]
-    others = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} languages"
-    return f"alignment: {config.align.name}, {others} to {hub}"
+    sources = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} languages"
+    return f"alignment: {config.align.name}, {sources} to {hub}"
 
 
 def sizes(paths: Iterable[str]) -> str:

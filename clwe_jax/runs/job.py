@@ -217,7 +217,7 @@ class Job:
         """Stage -> its result; None where a signal stopped one."""
         done: dict[str, Any] = {}
         for stage in self.stages():
-            started = time_parts.read()
+            start = time_parts.read()
             with time_parts.part(stage.name):
                 result = stage.do(*(done.get(name) for name in stage.needs))
             if first_host:
@@ -225,7 +225,7 @@ class Job:
             if result is STOPPED:
                 return None
             done[stage.name] = result
-            self.seconds[stage.name] = time_parts.read().wall - started.wall
+            self.seconds[stage.name] = time_parts.read().wall - start.wall
         return done
 
     def _write(self, results: Results) -> None:

@@ -73,16 +73,16 @@ def describe(values: Mapping[str, Any], workdir: str) -> str:
 
     languages = [x for x in option("data", "languages").split(",") if x]
     pocket = os.path.join(workdir, "pocket")
-    learned = [(option(*path), folder, find) for path, (folder, find) in _LEARNED.items()]
+    training_sources = [(option(*path), folder, find) for path, (folder, find) in _LEARNED.items()]
     rows = [row.partition(":")[2] for row in option("transfer", "train").split(",")]  # en:FILE
-    learned.append((",".join(rows), "", _find_all))
-    tested = []
+    training_sources.append((",".join(rows), "", _find_all))
+    test_sources = []
     for name, evaluator in (values.get("evals") or {}).items():
         find = _TESTS.get(evaluator.get("name") or name, _find_all)
-        tested.append((str(evaluator.get("data") or ""), _POCKET_TESTS, find))
-    tested.append((option("transfer", "tests"), _POCKET_TESTS, _find_labelled))
-    text = _files_by_place(learned, pocket, languages)
-    tests = _files_by_place(tested, pocket, languages)
+        test_sources.append((str(evaluator.get("data") or ""), _POCKET_TESTS, find))
+    test_sources.append((option("transfer", "tests"), _POCKET_TESTS, _find_labelled))
+    text = _files_by_place(training_sources, pocket, languages)
+    tests = _files_by_place(test_sources, pocket, languages)
     if not text or not tests:
         return ""
     text_files = list(dict.fromkeys(itertools.chain.from_iterable(text.values())))

@@ -35,16 +35,16 @@ def hold(workdir: str) -> Iterator[None]:
     """
     path = os.path.join(workdir, FILE)
     handle = None
-    taken = ""
+    message = ""
     if jax.process_index() == 0:
         try:
             handle = _lock(path)
         except InUse as error:
-            taken = str(error)
-    if jax.process_count() > 1 and multihost_utils.process_allgather(np.array(bool(taken))).any():
-        taken = taken or f"{workdir} is in use by another run"
-    if taken:
-        raise InUse(taken)
+            message = str(error)
+    if jax.process_count() > 1 and multihost_utils.process_allgather(np.array(bool(message))).any():
+        message = message or f"{workdir} is in use by another run"
+    if message:
+        raise InUse(message)
     try:
         yield
     finally:

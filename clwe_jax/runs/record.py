@@ -176,7 +176,7 @@ def outcomes(entry: Mapping[str, Any], metric: str) -> Outcomes | None:
     number, _, bits = entry["outcomes"][metric].partition(":")
     right = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8))[: int(number)]
     numbers = (x["numbers"] for x in entry.get("items", ()) if metric in x["of"])
-    shared = next(
+    item_numbers = next(
         (np.frombuffer(base64.b64decode(x), "<u2") for x in numbers), np.arange(len(right))
     )
-    return Outcomes(right.astype(bool), shared)
+    return Outcomes(right.astype(bool), item_numbers)

@@ -35,10 +35,10 @@ def concepts(
     """
     if dictionary is None or not frequent.get(hub):
         return []
-    others = [language for language in frequent if language != hub][: _LANGUAGES - 1]
-    ranks = {x: {word: i for i, word in enumerate(frequent[x][:_FREQUENT])} for x in others}
+    languages = [language for language in frequent if language != hub][: _LANGUAGES - 1]
+    ranks = {x: {word: i for i, word in enumerate(frequent[x][:_FREQUENT])} for x in languages}
     candidates = []
-    used = set()
+    used_translations = set()
     for word in frequent[hub][_FUNCTION_WORDS:_FREQUENT]:
         if not word.isalpha() or (len(word) < 3 and not is_unspaced(word)):
             continue
@@ -50,8 +50,8 @@ def concepts(
                 concept[language] = min(in_text, key=rank.__getitem__)
         translations = {x for x in concept.items() if x[0] != hub}
         # A translation stands for one word only, or two concepts would share a point.
-        if translations and not translations & used:
-            used |= translations
+        if translations and not translations & used_translations:
+            used_translations |= translations
             candidates.append(concept)
     max_languages = max((len(concept) for concept in candidates), default=0)
     best = [concept for concept in candidates if len(concept) == max_languages]

@@ -22,7 +22,7 @@ def place_words(
 ) -> dict[str, Any]:
     """The same words before the alignment and after it."""
     frequent = {language: model.raw[language].own_keys for language in names}
-    chosen = shared_space.concepts(frequent, dictionary, model.hub)
+    concepts = shared_space.concepts(frequent, dictionary, model.hub)
 
     def spell(language: str, key: str) -> str:
         vectors = model.raw[language]
@@ -33,7 +33,7 @@ def place_words(
             vectors = vectors_in(language)
             return vectors.vectors[vectors.rows(keys)]
 
-        return shared_space.picture(chosen, look_up, spell)
+        return shared_space.picture(concepts, look_up, spell)
 
     stages = {"before": draw(model.raw.__getitem__)} if model.alignments else {}
     return {"hub": model.hub, "stages": {**stages, "after": draw(model.common_vectors)}}
@@ -42,15 +42,15 @@ def place_words(
 def list_neighbours(model: StaticSpaces, option: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """The nearest words of those that `config.report.words` lists, or of some content words."""
     hub = model.raw[model.hub]
-    asked = report_words.asked_words(option)
+    config_words = report_words.asked_words(option)
     words = []
-    for word in asked:
+    for word in config_words:
         if model.knows(word, model.hub):
             key = model.normalizer.key(word, model.hub)
             words.append(hub.words[hub.index.get(word, hub.index.get(key))])
         else:
             logging.warning("config.report.words: %r has no vector in %s", word, model.hub)
-    if not asked:
+    if not config_words:
         words = report_words.content_words([w for w in hub.words[:_FREQUENT] if w.isalpha()])
     word_rows = (hub.index[word] for word in words)
     raw = {language: vectors.top(_SEARCHED) for language, vectors in model.raw.items()}
@@ -65,10 +65,10 @@ def choose_errors(rows: Sequence[Mapping[str, Any]], max_errors: int) -> tuple[l
     for row in rows:
         if row["kind"] != "right":
             by_pair.setdefault(row["pair"], []).append(row)
-    shown = []
+    errors = []
     left_out = 0
-    for wrong in by_pair.values():
-        places = np.unique(np.linspace(0, len(wrong) - 1, min(max_errors, len(wrong))).astype(int))
-        shown += [wrong[place] for place in places.tolist()]
-        left_out += len(wrong) - len(places)
-    return shown, left_out
+    for group in by_pair.values():
+        places = np.unique(np.linspace(0, len(group) - 1, min(max_errors, len(group))).astype(int))
+        errors += [group[place] for place in places.tolist()]
+        left_out += len(group) - len(places)
+    return errors, left_out

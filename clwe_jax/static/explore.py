@@ -49,24 +49,24 @@ def collect(model: StaticSpaces, budget: int = _PAGE_BYTES) -> dict[str, Any]:
     """
     all_words = {language: model.common_vectors(language) for language in model.languages}
     dim = next(iter(all_words.values())).dim
-    others = len(all_words) - 1
+    other_count = len(all_words) - 1
     # Four characters of the page hold three bytes; a word has a number of CSLS for each other language.
-    each = (dim + 4 + 4 * others) * 4 / 3 + _WORD_BYTES
-    words = _share(all_words, int((budget - _ASIDE_BYTES) / each))
-    shown = {x: _readable(all_words[x].top(count), x) for x, count in words.items()}
-    rows = {language: np.asarray(x.vectors, np.float32) for language, x in shown.items()}
+    word_bytes = (dim + 4 + 4 * other_count) * 4 / 3 + _WORD_BYTES
+    words = _share(all_words, int((budget - _ASIDE_BYTES) / word_bytes))
+    page_words = {x: _readable(all_words[x].top(count), x) for x, count in words.items()}
+    rows = {language: np.asarray(x.vectors, np.float32) for language, x in page_words.items()}
     compared = {language: model.as_words(x) for language, x in rows.items()}
     return {
-        "languages": list(shown),
-        "names": [name_of(language) for language in shown],
-        "from_right": list(filter(is_right_to_left, shown)),
+        "languages": list(page_words),
+        "names": [name_of(language) for language in page_words],
+        "from_right": list(filter(is_right_to_left, page_words)),
         "dim": dim,
         "lower": model.normalizer.lower_case,
-        "left": {language: len(all_words[language]) - len(x) for language, x in shown.items()},
-        "words": {language: list(x.words) for language, x in shown.items()},
-        "keys": {language: _other_keys(x) for language, x in shown.items()},
+        "left": {language: len(all_words[language]) - len(x) for language, x in page_words.items()},
+        "words": {language: list(x.words) for language, x in page_words.items()},
+        "keys": {language: _other_keys(x) for language, x in page_words.items()},
         "sif": SIF,
-        "counts": _counts(model, shown),
+        "counts": _counts(model, page_words),
         "vectors": {language: _quantize(x) for language, x in rows.items()},
         "lengths": {
             language: _text(np.linalg.norm(x, axis=1).astype(np.float32))
@@ -79,22 +79,22 @@ def collect(model: StaticSpaces, budget: int = _PAGE_BYTES) -> dict[str, Any]:
         },
         "shortened": _measure_shortening(model),
         "numbers": dict(_numbers(model, all_words, compared)),
-        "known": _pairs(model.entries.accepted, shown),
-        "rejected": _pairs(model.entries.rejected, shown),
+        "known": _pairs(model.entries.accepted, page_words),
+        "rejected": _pairs(model.entries.rejected, page_words),
     }
 
 
 def _readable(words: Vectors, language: str) -> Vectors:
     """The words as people write them; the keys stay."""
-    shown = [readable(word, language) for word in words.words]
-    return dataclasses.replace(words, words=shown, keys=list(words.own_keys))
+    spellings = [readable(word, language) for word in words.words]
+    return dataclasses.replace(words, words=spellings, keys=list(words.own_keys))
 
 
 def _share(words: dict[str, Vectors], total: int) -> dict[str, int]:
     """language -> number of words, alike for all, and more for some where others have few."""
     counts: dict[str, int] = {}
-    for left, language in enumerate(sorted(words, key=lambda x: len(words[x])), -len(words)):
-        counts[language] = min(len(words[language]), total // -left)
+    for position, language in enumerate(sorted(words, key=lambda x: len(words[x])), -len(words)):
+        counts[language] = min(len(words[language]), total // -position)
         total -= counts[language]
     return {language: counts[language] for language in words}
 
@@ -174,8 +174,8 @@ def write(run: str, out: str = "") -> str:
     title = f"Ask the space: {', '.join(data['names'])}"
     page = offline.page("explore", title, data)
     atomic.write(path, page)
-    kept = ", ".join(f"{len(words):,} {language}" for language, words in data["words"].items())
-    logging.info("%s: %.1f MB, words: %s", path, len(page.encode()) / 1e6, kept)
+    numbers = ", ".join(f"{len(words):,} {language}" for language, words in data["words"].items())
+    logging.info("%s: %.1f MB, words: %s", path, len(page.encode()) / 1e6, numbers)
     return path
 
 

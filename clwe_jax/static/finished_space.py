@@ -59,13 +59,13 @@ class FinishedSpace:
                 f"{self.trained_dim} dimensions; give the options of that run"
             )
         # The part in the finished space has its mean subtracted, as `concatenate.vectors` will do with the new one.
-        finished = old.vectors[:, -new.dim :].astype(np.float32)
+        old_part = old.vectors[:, -new.dim :].astype(np.float32)
         rows = old.rows(new.own_keys)
         # Words that only the dictionary knows have zeros there, which must not count as pairs.
-        rows = np.where((rows >= 0) & (np.abs(finished[rows]).max(1) > 0), rows, -1)
+        rows = np.where((rows >= 0) & (np.abs(old_part[rows]).max(1) > 0), rows, -1)
         shared_rows = np.flatnonzero(rows >= 0)
         ours = unit(new.vectors - new.vectors.mean(0))[shared_rows]
-        theirs = unit(finished[rows[shared_rows]])
+        theirs = unit(old_part[rows[shared_rows]])
         rotation = procrustes.orthogonal(ours, theirs).astype(np.float32)
         return {
             language: dataclasses.replace(vectors, vectors=vectors.vectors @ rotation)

@@ -108,20 +108,20 @@ def register_shares(
       sentences that only the given pairs have, and that no text has.
     """
     figures = {}
-    for named in evaluators:
-        texts = named.evaluator.texts if isinstance(named.evaluator, SentenceRetrieval) else {}
+    for entry in evaluators:
+        texts = entry.evaluator.texts if isinstance(entry.evaluator, SentenceRetrieval) else {}
         for language, sentences in texts.items():
             corpus = trainer.corpus.given_text.corpus
             in_pairs = {corpus.words[i] for i in np.unique(corpus.ids.get(language, ())).tolist()}
-            others = trainer.other_words(language)
+            other_words = trainer.other_words(language)
             words = list[str]()
             for sentence in sentences:
                 words += cut(sentence, language)
-            only = sum(word in in_pairs and word not in others for word in words)
-            unseen = sum(word not in in_pairs and word not in others for word in words)
-            name = f"{named.prefix}given/{language}"
-            figures[f"{name}/only_in_pairs"] = only / max(1, len(words))
-            figures[f"{name}/unseen"] = share = unseen / max(1, len(words))
+            only_count = sum(word in in_pairs and word not in other_words for word in words)
+            unseen_count = sum(word not in in_pairs and word not in other_words for word in words)
+            name = f"{entry.prefix}given/{language}"
+            figures[f"{name}/only_in_pairs"] = only_count / max(1, len(words))
+            figures[f"{name}/unseen"] = share = unseen_count / max(1, len(words))
             if share > _MANY_UNSEEN:
                 logging.warning(
                     "%s: %.0f%% of the test's words are in no text that was read. Text of the test's kind "
@@ -136,8 +136,8 @@ def judge_links(links: CountedLinks, pair: tuple[str, str], tests: Sequence[Test
     """Whether the most frequent link of each test word that has one is a translation in the test."""
     best: dict[str, dict[str, tuple[float, str]]] = {pair[0]: {}, pair[1]: {}}
     for source, target, count in zip(links.source, links.target, links.counts.tolist()):
-        for language, word, other in ((pair[0], source, target), (pair[1], target, source)):
-            best[language][word] = max(best[language].get(word, (0.0, "")), (count, other))
+        for language, word, translation in ((pair[0], source, target), (pair[1], target, source)):
+            best[language][word] = max(best[language].get(word, (0.0, "")), (count, translation))
     right = []
     for test in tests:
         if {test.source, test.target} != set(pair):

@@ -22,7 +22,7 @@ def read(config: StaticRun) -> UnalignedVectors:
     """The vectors of `config.align.source_vectors` and `target_vectors`, which share no words."""
     paths = config.align.source_vectors, config.align.target_vectors
     raw = {}
-    skipped = {}
+    skip_counts = {}
     for language, path in zip(options.languages(config), paths):
         vectors = files.read(path, max_vocab=config.align.max_vocab, language=language)
         logging.info(
@@ -37,9 +37,9 @@ def read(config: StaticRun) -> UnalignedVectors:
         raw[language] = vectors.with_keys(functools.partial(normalizer.key, language=language))
         for name, count in vectors.report.items():
             if count and name not in KEPT:
-                skipped[f"{os.path.basename(path)}: {name.replace('_', ' ')}"] = count
+                skip_counts[f"{os.path.basename(path)}: {name.replace('_', ' ')}"] = count
     made_with = {"vectors": [[os.path.getsize(x), os.path.getmtime(x)] for x in paths]}
-    return UnalignedVectors(raw, made_with=made_with, skipped=skipped)
+    return UnalignedVectors(raw, made_with=made_with, skipped=skip_counts)
 
 
 def counts(raw: Mapping[str, Vectors]) -> dict[str, dict[str, int]]:

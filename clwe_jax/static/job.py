@@ -234,13 +234,13 @@ class Static(Job):
         if not static.dictionary_dim:
             return aligned
         part = self._make_dictionary_part(sources, mining, static.dictionary_dim, counts)
-        finished = trainer.finished_space if trainer else None
+        finished_space = trainer.finished_space if trainer else None
         trained = {language: aligned.vectors(language) for language in aligned.languages}
         trained_dim = trained[aligned.hub].dim
-        if finished:
-            trained = finished.rotate(trained)
+        if finished_space:
+            trained = finished_space.rotate(trained)
         concatenated = part.put_before(aligned, trained, static.trained_length)
-        return part.spell_unknown(concatenated, trained_dim, static, finished)
+        return part.spell_unknown(concatenated, trained_dim, static, finished_space)
 
     def _make_dictionary_part(
         self, sources: _Sources, mining: mined.LinkReport | None, dim: int, counts: Counts
@@ -359,10 +359,10 @@ class Static(Job):
             "projection": pictures.stages(unaligned, model, sources.dictionary),
         }
         # A report shows few of many languages: first those of the run, then those that it adds them to.
-        shown = list(dict.fromkeys([*options.languages(self.config), *model.languages]))
+        languages = list(dict.fromkeys([*options.languages(self.config), *model.languages]))
         report = {
-            "neighbours": examples.list_neighbours(model, self.config.report.words, shown),
-            "space": examples.place_words(model, sources.dictionary, shown),
+            "neighbours": examples.list_neighbours(model, self.config.report.words, languages),
+            "space": examples.place_words(model, sources.dictionary, languages),
             "notes": self.notes,
             **(trainer.description() if trainer else {"skipped": unaligned.skipped}),
             "static": static,

@@ -88,18 +88,18 @@ class ExampleFinder:
           word, translations: their keys; an earlier translation is looked for first.
         """
         translation_at: dict[int, str] = {}
-        for other in translations:
+        for translation in translations:
             for place in self._places.get(word, ())[:_LOOKED_AT]:
                 if len(translation_at) < EXAMPLES and place not in translation_at:
-                    if other in self._words[1].get(int(self._rows[place, 1]), ()):
-                        translation_at[place] = other
+                    if translation in self._words[1].get(int(self._rows[place, 1]), ()):
+                        translation_at[place] = translation
         return [
             Example(
                 self._mark(0, place, word),
-                self._mark(1, place, other),
+                self._mark(1, place, translation),
                 self._references.get(int(self._rows[place, 1]), ""),
             )
-            for place, other in translation_at.items()
+            for place, translation in translation_at.items()
         ]
 
     def _mark(self, side: int, place: int, word: str) -> Parts:
@@ -126,15 +126,15 @@ def mark(sentence: str, word: str, language: str, cut: Cut) -> Parts:
 
 def spell_words(sentences: Iterable[str], language: str, cut: Cut) -> dict[str, str]:
     """Word -> its most frequent spelling inside sentences, where a capital is no capital of a beginning."""
-    seen: collections.Counter[str] = collections.Counter()
+    piece_counts: collections.Counter[str] = collections.Counter()
     for sentence in sentences:
         inside = False
         for piece in _HYPHENS.split(sentence):
             if inside and piece.lower() != piece.upper():  # letters that have no case say nothing
-                seen[piece] += 1
+                piece_counts[piece] += 1
             inside = bool(_INSIDE.search(piece))
     counts: dict[str, collections.Counter[str]] = {}
-    for piece, count in seen.items():
+    for piece, count in piece_counts.items():
         at, end = _letters(piece)
         words = cut(piece[at:end], language)
         if len(words) == 1:

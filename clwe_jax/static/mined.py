@@ -83,25 +83,25 @@ def write(
     judging = encoders.load(judge, sorted(grown.files)).encoder() if judge else None
     for pair in dict.fromkeys([*grown.pairs, *grown.refused]):
         name = "-".join(pair)
-        taken = grown.pairs.get(pair, MinedPairs([], [], []))
-        refused = grown.refused.get(pair, MinedPairs([], [], []))
-        rows = _rows(lines, pair, taken)
-        refused_rows = _rows(lines, pair, refused)
+        taken_pairs = grown.pairs.get(pair, MinedPairs([], [], []))
+        refused_pairs = grown.refused.get(pair, MinedPairs([], [], []))
+        rows = _rows(lines, pair, taken_pairs)
+        refused_rows = _rows(lines, pair, refused_pairs)
         links = grown.links.get(pair)
         words = sort_links(links) if links else []
         spellings_of = [(spellings or {}).get(language, {}) for language in pair]
         spelled = [(spellings_of[0].get(a, a), spellings_of[1].get(b, b), n) for a, b, n in words]
-        if len(taken.source):
+        if len(taken_pairs.source):
             _write(folder, f"{name}.tsv", (f"{x}\t{y}" for _, _, _, x, y in rows))
             _write(folder, f"{name}.places.txt", ("\t".join(row[:3]) for row in rows))
         if refused_rows:
             _write(folder, f"{name}.refused.txt", map("\t".join, refused_rows))
         entries = set(dictionary.pairs(*pair)) if dictionary is not None else set()
-        new = [shown for link, shown in zip(words, spelled) if link[:2] not in entries]
-        examples = refused_rows[:_EXAMPLES], new[:_EXAMPLES]
-        parts.append(page.Pair(name, rows, *examples, len(words), len(new)))
+        new_links = [shown for link, shown in zip(words, spelled) if link[:2] not in entries]
+        examples = refused_rows[:_EXAMPLES], new_links[:_EXAMPLES]
+        parts.append(page.Pair(name, rows, *examples, len(words), len(new_links)))
         if gold := _gold(text, pair):
-            figures |= _quality(name, lines, pair, taken, gold)
+            figures |= _quality(name, lines, pair, taken_pairs, gold)
         if judging is not None:
             figures |= _judge_bands(judging, pair, rows, refused_rows)
     return LinkReport(grown.links, figures, page.sections(grown.rounds, parts, figures))
@@ -148,10 +148,10 @@ class _Lines:
         """A line that was announced."""
         if path not in self._read:
             self._read.add(path)
-            wanted = self._wanted[path]
+            line_texts = self._wanted[path]
             for place, line in enumerate(iterate_lines(path), 1):
-                if place in wanted:
-                    wanted[place] = " ".join(line.split())
+                if place in line_texts:
+                    line_texts[place] = " ".join(line.split())
         return self._wanted[path][number]
 
 
@@ -159,10 +159,10 @@ def _rows(lines: _Lines, pair: tuple[str, str], pairs: MinedPairs) -> list[tuple
     """(margin, place, place, sentence, translation) of each pair."""
     rows = []
     for source, target, margin in zip(*map(list, pairs)):
-        where = [lines.find(pair[0], source), lines.find(pair[1], target)]
-        named = [f"{os.path.basename(path)}:{number}" for path, number in where]
-        shown = "beside" if math.isnan(margin) else f"{margin:.3f}"
-        rows.append((shown, *named, *(lines.text(*place) for place in where)))
+        places = [lines.find(pair[0], source), lines.find(pair[1], target)]
+        place_names = [f"{os.path.basename(path)}:{number}" for path, number in places]
+        margin_text = "beside" if math.isnan(margin) else f"{margin:.3f}"
+        rows.append((margin_text, *place_names, *(lines.text(*place) for place in places)))
     return rows
 
 
@@ -218,18 +218,18 @@ def _judge_bands(
                 margin = next(x for x, (a, b) in _MARGINS.items() if a <= float(margin) < b)
             bands.setdefault(f"{kind}/{margin}", []).append(row)
     # Evenly over the rows of a band, which begin with the best.
-    shown = {x: spread(rows, _JUDGED) for x, rows in bands.items()}
-    every = list(itertools.chain.from_iterable(shown.values()))
-    if len(every) < 2:
+    band_rows = {x: spread(rows, _JUDGED) for x, rows in bands.items()}
+    sample_rows = list(itertools.chain.from_iterable(band_rows.values()))
+    if len(sample_rows) < 2:
         return {}
     sides = []
     for column, language in zip((3, 4), pair):
-        texts = [row[column] for row in every]
+        texts = [row[column] for row in sample_rows]
         sides.append(select(judge.sentences(texts, language), None))
     of_source, of_target = (nearest.keys[:, 0] for nearest in mining.exact(*sides, 1))
-    places = np.arange(len(every))
+    places = np.arange(len(sample_rows))
     accepted = (of_source == places) & (of_target == places)
-    ends = np.cumsum([len(rows) for rows in shown.values()])
+    ends = np.cumsum([len(rows) for rows in band_rows.values()])
     parts = np.split(accepted, ends[:-1])
     name = "-".join(pair)
-    return {f"mined/{name}/judged/{x}": float(y.mean()) for x, y in zip(shown, parts)}
+    return {f"mined/{name}/judged/{x}": float(y.mean()) for x, y in zip(band_rows, parts)}

@@ -38,14 +38,14 @@ def stages(
         pairs = dictionary.pairs(language, hub) if dictionary is not None else []
         shared = unaligned.shared.get(language, frozenset())
         raw = picture(unaligned.raw[language], unaligned.raw[hub], shared, pairs)
-        drawn = {"before": raw}
+        stage_pictures = {"before": raw}
         if unaligned.before is not None:
             first, common = unaligned.before
             before = picture(first[language], first[hub], common[language], pairs)
-            drawn = {"before": before, "reallocated": raw}
+            stage_pictures = {"before": before, "reallocated": raw}
         if language in model.alignments:
-            drawn["after"] = picture(*model.space(language, hub), shared, pairs)
-        pictures[f"{language}-{hub}"] = drawn
+            stage_pictures["after"] = picture(*model.space(language, hub), shared, pairs)
+        pictures[f"{language}-{hub}"] = stage_pictures
     return pictures
 
 
@@ -65,16 +65,16 @@ def picture(
     """
     if source.vectors.shape[1] != target.vectors.shape[1]:
         return {}
-    chosen = [
+    links = [
         (a, b)
         for a, b in pairs
         if a in source.index and b in target.index and not {a, b} & shared and a != b
     ]
-    chosen = sorted(chosen, key=lambda p: source.index[p[0]] + target.index[p[1]])[:_JOINED]
+    links = sorted(links, key=lambda p: source.index[p[0]] + target.index[p[1]])[:_JOINED]
     sides = {"source": source, "target": target}
     unshared = {}
     for column, (name, vectors) in enumerate(sides.items()):
-        joined = dict.fromkeys(pair[column] for pair in chosen)
+        joined = dict.fromkeys(pair[column] for pair in links)
         frequent = (word for word in vectors.words if word not in shared and word.isalpha())
         unshared[name] = list(dict.fromkeys([*joined, *islice(frequent, _DRAWN)]))
     common = (word for word in source.words if word in shared and word.isalpha())
@@ -87,10 +87,10 @@ def picture(
     groups = {name: np.asarray(search.unit(rows)) for name, rows in groups.items() if len(rows)}
     if sum(map(len, groups.values())) < 3:
         return {}
-    drawn: dict[str, Any] = dict(projection.principal(groups))
+    drawing: dict[str, Any] = dict(projection.principal(groups))
     places = {name: {word: i for i, word in enumerate(words)} for name, words in unshared.items()}
-    drawn["pairs"] = [
-        [drawn["source"][places["source"][a]], drawn["target"][places["target"][b]]]
-        for a, b in chosen
+    drawing["pairs"] = [
+        [drawing["source"][places["source"][a]], drawing["target"][places["target"][b]]]
+        for a, b in links
     ]
-    return drawn
+    return drawing

@@ -143,8 +143,8 @@ def _of_words(links: WordLinks, pair: tuple[str, str]) -> dict[str, dict[str, fl
         if pair_links is None:
             continue
         for a, b, count in zip(pair_links.source, pair_links.target, pair_links.counts.tolist()):
-            word, other = (a, b)[::turn]
-            counts[word][other] = count
+            word, translation = (a, b)[::turn]
+            counts[word][translation] = count
     return counts
 
 
@@ -171,23 +171,23 @@ def _translations(
             candidates = {y.own_keys[place] for place in places}
             candidates.update(*by_kind.values())
             candidates -= set(model.entries.rejected.of(key, *pair))
-            ranked = []
-            for other in candidates:
-                place = y.index.get(other)
+            proposals = []
+            for candidate in candidates:
+                place = y.index.get(candidate)
                 if place is None or not is_word[place]:
                     continue
-                count = sum(link_counts.get(other, 0.0) for link_counts in by_kind.values())
-                occurrences = (counts[0][key] + _DOUBT) * (counts[1].get(other, 0) + _DOUBT)
+                count = sum(link_counts.get(candidate, 0.0) for link_counts in by_kind.values())
+                occurrences = (counts[0][key] + _DOUBT) * (counts[1].get(candidate, 0) + _DOUBT)
                 share = min(1.0, count / math.sqrt(occurrences))
                 score = (share + _COSINE * max(0.0, float(row_cosines[place]))) / (1 + _COSINE)
-                kinds = [kind for kind, link_counts in by_kind.items() if other in link_counts]
-                alike = difflib.SequenceMatcher(None, latin(key), latin(other), False)
-                kinds += ["spelling"] * (alike.ratio() >= _ALIKE)
+                kinds = [kind for kind, link_counts in by_kind.items() if candidate in link_counts]
+                matcher = difflib.SequenceMatcher(None, latin(key), latin(candidate), False)
+                kinds += ["spelling"] * (matcher.ratio() >= _ALIKE)
                 kinds = kinds or ["contexts"]
-                ranked.append(ProposedTranslation(other, count, score, " + ".join(kinds)))
-            ranked.sort(key=lambda one: (-one.score, one.word))
-            least = max(_LEAST, _LEAST_SHARE * ranked[0].score) if ranked else 0
-            yield row, [best for best in ranked if best.score >= least][:TRANSLATIONS]
+                proposals.append(ProposedTranslation(candidate, count, score, " + ".join(kinds)))
+            proposals.sort(key=lambda one: (-one.score, one.word))
+            min_score = max(_LEAST, _LEAST_SHARE * proposals[0].score) if proposals else 0
+            yield row, [best for best in proposals if best.score >= min_score][:TRANSLATIONS]
 
 
 def _group(
@@ -199,8 +199,8 @@ def _group(
     """
     groups: dict[tuple[str, str], list[Any]] = {}
     forms_by_head: list[list[Any]] = []
-    for one in proposed:
-        key, _, translations = one
+    for proposal in proposed:
+        key, _, translations = proposal
         names = [(beginning, translations[0].word) for beginning in beginnings(key)]
         group = next((groups[name] for name in names if name in groups), None)
         if group is None:
@@ -208,9 +208,9 @@ def _group(
             forms_by_head.append(group)
             # Forms begin like the best one, not like each other, or a chain would join many.
             groups |= dict.fromkeys(names, group)
-        group.append(one)
+        group.append(proposal)
     heads = []
     for group in forms_by_head:
-        head, *forms = sorted(group, key=lambda one: -counts[one[0]])
+        head, *forms = sorted(group, key=lambda proposal: -counts[proposal[0]])
         heads.append((head, [(key, row) for key, row, _ in forms]))
     return heads

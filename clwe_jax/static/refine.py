@@ -62,22 +62,22 @@ def fit(
             )
     pairs = None
     if dictionary is not None and settings.supervised:
-        listed = dictionary.pairs(*languages)
-        pairs = lexica.training_pairs(listed, *sides, where=name) if listed else None
+        entries = dictionary.pairs(*languages)
+        pairs = lexica.training_pairs(entries, *sides, where=name) if entries else None
         covered = 0 if pairs is None else len(pairs)
         logging.info(
             "%s: %s of %s dictionary pairs are in the vectors",
             name,
             f"{covered:,}",
-            f"{len(listed):,}",
+            f"{len(entries):,}",
         )
-        if listed and lexica.lower_case_helps(listed, *sides):
+        if entries and lexica.lower_case_helps(entries, *sides):
             logging.warning(
                 "%s: most words of the dictionary would be in the vectors in lower case only: "
                 "--config.align.lower_case_dictionary=True",
                 name,
             )
-    chosen = aligner(settings, seed)
+    word_aligner = aligner(settings, seed)
     logging.info(
         "%s: aligning %d and %d words by %s",
         name,
@@ -86,6 +86,6 @@ def fit(
         settings.name,
     )
     try:
-        return chosen.fit(sides[0].vectors, sides[1].vectors, pairs)
+        return word_aligner.fit(sides[0].vectors, sides[1].vectors, pairs)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error

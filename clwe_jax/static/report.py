@@ -131,10 +131,10 @@ def vocabulary(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     blocks = [Table(["Language", *(Column(head, "count") for head in heads.values())], rows)]
     examples = []
     for name, words in (entry.get("examples") or {}).items():
-        shared = name == "shared"
+        is_shared = name == "shared"
         if words:
-            shown = [Word(x, "" if shared else name) for x in words[:_MAX_EXAMPLES]]
-            examples.append([name if shared else Language(name), shown])
+            cells = [Word(x, "" if is_shared else name) for x in words[:_MAX_EXAMPLES]]
+            examples.append([name if is_shared else Language(name), cells])
     if examples:
         blocks.append(Table(["Went to", "For example"], examples))
     return Section("Vocabulary reallocation", entry.get("text") or "", blocks)
@@ -192,10 +192,10 @@ def projection(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     by_pair = (run.extras.get("static") or {}).get("projection") or {}
     blocks: list[Block] = []
     for pair, stages in by_pair.items():
-        drawn = {title: stages[x] for x, title in _TITLES.items() if stages.get(x)}
-        if drawn:
-            pictures = [_picture(pair, title, stage) for title, stage in drawn.items()]
-            blocks.append(Closed(f"{pair_name(pair)}: {', '.join(drawn)}", pictures))
+        drawings = {title: stages[x] for x, title in _TITLES.items() if stages.get(x)}
+        if drawings:
+            pictures = [_picture(pair, title, stage) for title, stage in drawings.items()]
+            blocks.append(Closed(f"{pair_name(pair)}: {', '.join(drawings)}", pictures))
     if not blocks:
         return None
     text = (
@@ -255,12 +255,12 @@ def sections(
     pair_of = {pair.name: pair for pair in pairs}
     columns = [Column("Pair"), *(Column(head, "count") for head in _COUNTS.values())]
     columns += [Column("Links of words", "count"), Column("New", "count")]
-    measured = [x for x in ("precision", "recall") if any(y.endswith(x) for y in figures)]
-    columns += [Column(name.capitalize(), "percent") for name in measured]
+    metric_names = [x for x in ("precision", "recall") if any(y.endswith(x) for y in figures)]
+    columns += [Column(name.capitalize(), "percent") for name in metric_names]
     rows = []
     for name, row in last.items():
         counts = [*(row[key] for key in _COUNTS), pair_of[name].links, pair_of[name].new]
-        metrics = [Metric(f"mined/{name}/{x}") for x in measured]
+        metrics = [Metric(f"mined/{name}/{x}") for x in metric_names]
         rows.append([pair_name(name), *map(Number, counts), *metrics])
     blocks: list[Block] = [Table(columns, rows)]
     if any("/judged/" in name for name in figures):
@@ -289,9 +289,9 @@ def _examples(pair: Pair) -> list[Block]:
     """Tables of sentences that were taken, of words that are new, and of refused sentences."""
     source, _, target = pair.name.partition("-")
     heads = ["Margin", Language(source).language, Language(target).language]
-    shown = {"Taken": spread(pair.sentences, _MAX_SENTENCES), "Refused": pair.refused}
+    sentence_sets = {"Taken": spread(pair.sentences, _MAX_SENTENCES), "Refused": pair.refused}
     blocks: list[Block] = []
-    for kind, sentences in shown.items():
+    for kind, sentences in sentence_sets.items():
         if sentences:
             rows = [
                 [margin, Word(x[:200], source), Word(y[:200], target)]

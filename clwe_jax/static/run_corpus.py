@@ -78,9 +78,9 @@ class RunCorpus:
     def repairs(self) -> dict[str, int]:
         """Fault of a line -> number of lines that were mended or left out, of what was read so far."""
         # Not by the properties, which would read text that no stage has asked for.
-        read = vars(self)
-        texts = [read[name].mended for name in ("all_text", "of_files") if name in read]
-        of_pairs = read["_given_pairs"].skipped if "_given_pairs" in read else {}
+        attributes = vars(self)
+        texts = [attributes[name].mended for name in ("all_text", "of_files") if name in attributes]
+        of_pairs = attributes["_given_pairs"].skipped if "_given_pairs" in attributes else {}
         return {**(texts[0] if texts else {}), **of_pairs}
 
     @functools.cached_property

@@ -162,14 +162,14 @@ class Trainer:
     def graph(self) -> WordGraph:
         """The words of the dictionary and of the text."""
         words = self.config.static.words
-        finished = self.finished_space
-        has_meanings = words.meanings and self._graph_hub in self._languages and not finished
+        space = self.finished_space
+        has_meanings = words.meanings and self._graph_hub in self._languages and not space
         return WordGraph(
             self._dictionary_or_empty,
             self._dictionary_counts,
             words,
             self._meanings if has_meanings else None,  # of words that the graph lists
-            finished.hub if finished else None,
+            space.hub if space else None,
         )
 
     @functools.cached_property
@@ -316,10 +316,10 @@ class Trainer:
             name = "joint.npz"
             record = made_with.of_vectors(self.config)
         # One training gives the words' and the n-grams' vectors, which are two files.
-        trained = functools.cache(self._train_joint)
+        train_once = functools.cache(self._train_joint)
         if self.config.static.keep_subwords:
-            self._keep(SUBWORDS, record, lambda: trained()[1], Subwords)
-        return self._keep(name, record, lambda: trained()[0], Vectors)
+            self._keep(SUBWORDS, record, lambda: train_once()[1], Subwords)
+        return self._keep(name, record, lambda: train_once()[0], Vectors)
 
     def _train_joint(self) -> tuple[Vectors, Subwords]:
         static = self.config.static
@@ -348,12 +348,12 @@ class Trainer:
         record = made_with.of_taught_vectors(self.config)
         # One training gives all languages; it runs if the file of any is missing.
         seed = self.config.seed
-        trained = functools.cache(
+        train_once = functools.cache(
             lambda: duong.train(self._balanced_text, self.dictionary, self._settings, seed)
         )
         vectors = {}
         for language in self._languages:
-            make = lambda language=language: trained()[language]
+            make = lambda language=language: train_once()[language]
             vectors[language] = self._keep(f"duong-{language}.npz", record, make, Vectors)
         return vectors
 

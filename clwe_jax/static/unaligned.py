@@ -55,8 +55,8 @@ def language_part(
     # Words of one count keep the order of the vectors, so that the choice repeats.
     rows.sort(key=lambda item: (-item[1], item[0]))
     rows = rows[:max_words]
-    taken = joint.take([row for row, _ in rows])
-    return dataclasses.replace(taken, counts=np.array([n for _, n in rows], np.int64))
+    vectors = joint.take([row for row, _ in rows])
+    return dataclasses.replace(vectors, counts=np.array([n for _, n in rows], np.int64))
 
 
 def split_by_text(joint: Vectors, counts: Counts, hub: str, max_words: int) -> UnalignedVectors:
@@ -65,15 +65,15 @@ def split_by_text(joint: Vectors, counts: Counts, hub: str, max_words: int) -> U
         language: language_part(joint, words, words, max_words)
         for language, words in counts.items()
     }
-    shared = _words_in_common(raw, hub)
+    shared_words = _words_in_common(raw, hub)
     description = {
         "text": "One set of vectors: a word that occurs in the text of two languages is one word.",
         "languages": {
             language: {"words": len(raw[language]), "shared": len(words)}
-            for language, words in shared.items()
+            for language, words in shared_words.items()
         },
     }
-    return UnalignedVectors(raw, shared, description=description)
+    return UnalignedVectors(raw, shared_words, description=description)
 
 
 def reallocate_words(
@@ -90,7 +90,7 @@ def reallocate_words(
     """
     max_words = config.embeddings.max_vocab
     first = split_by_text(joint, counts, hub, max_words)
-    decided = reallocate(
+    reallocation = reallocate(
         counts,
         config.static.gamma,
         words=joint.words,
@@ -98,22 +98,22 @@ def reallocate_words(
         vectors=separate,
         seed=config.seed,
     )
-    kept = {
-        language: language_part(joint, words, decided.vocabulary(language), max_words)
+    parts = {
+        language: language_part(joint, words, reallocation.vocabulary(language), max_words)
         for language, words in counts.items()
     }
-    description = _describe_reallocation(config.static, first.raw, kept, decided)
+    description = _describe_reallocation(config.static, first.raw, parts, reallocation)
     for language, row in description["languages"].items():
         logging.info(
             "%s: %s words, %s before reallocation, %s of them shared",
             language,
-            f"{len(kept[language]):,}",
+            f"{len(parts[language]):,}",
             f"{row['words']:,}",
             f"{row['shared']:,}",
         )
     # After reallocation a word is shared if both languages still have it.
     return UnalignedVectors(
-        kept, _words_in_common(kept, hub), (first.raw, first.shared), description
+        parts, _words_in_common(parts, hub), (first.raw, first.shared), description
     )
 
 
@@ -143,11 +143,11 @@ def _describe_reallocation(
         )
     languages = {}
     for language, vectors in after.items():
-        shared = sum(word in decided.sharers for word in vectors.words)
+        shared_count = sum(word in decided.sharers for word in vectors.words)
         languages[language] = {
             "words": len(before[language]),
-            "own": len(vectors) - shared,
-            "shared": shared,
+            "own": len(vectors) - shared_count,
+            "shared": shared_count,
             "lost": sum(word not in vectors.index for word in before[language].words),
         }
     return {"text": text, "languages": languages, "examples": decided.examples()}

@@ -90,18 +90,18 @@ def _flores(out: str, languages: Sequence[str]) -> None:
 
 
 def _unpack_flores(path: str, out: str, languages: Sequence[str]) -> None:
-    with tarfile.open(path) as packed:
+    with tarfile.open(path) as archive:
         texts: dict[str, dict[str, tarfile.TarInfo]] = {}  # als_Latn -> part -> file
-        for member in packed.getmembers():
+        for member in archive.getmembers():
             name, _, part = os.path.basename(member.name).partition(".")
             if part in _PARTS and member.isfile() and "_" in name:
                 texts.setdefault(name, {})[part] = member
-        chosen = _find_names(languages, texts, "FLORES-200", english=True)
-        for language, name in chosen.items():
+        names = _find_names(languages, texts, "FLORES-200", english=True)
+        for language, name in names.items():
             for part in _PARTS:
                 if part not in texts[name]:
                     raise ValueError(f"{path} has no {part} of {name}: fetch it again")
-                content = packed.extractfile(texts[name][part]).read()
+                content = archive.extractfile(texts[name][part]).read()
                 atomic.write(os.path.join(out, f"{part}.{language}"), content)
 
 
@@ -170,12 +170,12 @@ def _treebank(language: str) -> str:
 
 
 def _use_ud(out: str, languages: Sequence[str]) -> str:
-    chosen = list(
+    names = list(
         _find_names(languages, download.names_of("ud"), "this list of treebanks", True).values()
     )
-    trained = "en" if "en" in chosen else chosen[0]
+    source = "en" if "en" in names else names[0]
     return (
-        f"--config=configs/finetune_pos.py --config.transfer.train={out}/{_treebank(trained)}"
+        f"--config=configs/finetune_pos.py --config.transfer.train={out}/{_treebank(source)}"
         f"-ud-train.conllu --config.transfer.tests={out}"
     )
 
@@ -255,7 +255,7 @@ def _find_names(
       ValueError: a language that the set lacks, one in two scripts, or only English.
     """
     codes = list(codes)
-    chosen: dict[str, str] = {}
+    names: dict[str, str] = {}
     for language in languages:
         code = language_codes.parse_tag(language).code
         if code == "en" and not english:
@@ -263,18 +263,18 @@ def _find_names(
         match = language_codes.find_name(language, codes)
         if not match:
             raise ValueError(f"{name} has no {language!r}. {language_codes.hint(language, codes)}")
-        if chosen.setdefault(code, match) != match:
+        if names.setdefault(code, match) != match:
             raise ValueError(
-                f"--languages={','.join(languages)}: {chosen[code]} and {match} would both be {code!r}: "
+                f"--languages={','.join(languages)}: {names[code]} and {match} would both be {code!r}: "
                 "fetch one of them into another --out=DIR"
             )
         if code != language:
             logging.info("%s: %s of %s, which is called %s here", language, match, name, code)
         elif language_codes.code_of(language_codes.parse_tag(match).name) != code:
             logging.warning("%s: %s has of it only %s", language, name, match)
-    if not chosen:
+    if not names:
         raise ValueError(f"{name} pairs languages with English: name another one than 'en'")
-    return chosen
+    return names
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -295,18 +295,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     options = parser.parse_args(arguments)
     terminal.command_log(logging.INFO)
-    chosen = SETS[options.set]
+    dataset = SETS[options.set]
     out = options.out or options.set
     languages = [x.strip() for x in options.languages.split(",") if x.strip()]
-    print(chosen.licence)
+    print(dataset.licence)
     try:
-        if languages == ["list"] and chosen.show is not None:
-            chosen.show(out)
+        if languages == ["list"] and dataset.show is not None:
+            dataset.show(out)
             return
-        chosen.fetch(out, languages)
+        dataset.fetch(out, languages)
     except (OSError, ValueError) as error:
         sys.exit(f"error: {error}")
-    print(f"{out}: complete. Use it with {chosen.use(out, languages)}")
+    print(f"{out}: complete. Use it with {dataset.use(out, languages)}")
 
 
 if __name__ == "__main__":

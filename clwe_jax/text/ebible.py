@@ -67,11 +67,11 @@ def fetch(out: str, languages: Sequence[str]) -> None:
       ValueError, OSError: no such language or translation, or as of `download.download_files`.
     """
     bibles = _read_table(out)
-    chosen = {bible.name: bible for bible in (_choose(x, bibles) for x in languages)}
-    download.download_files(out, [x.file for x in chosen.values()], address=f"{ADDRESS}corpus/")
-    for bible in chosen.values():
+    by_name = {bible.name: bible for bible in (_choose(x, bibles) for x in languages)}
+    download.download_files(out, [x.file for x in by_name.values()], address=f"{ADDRESS}corpus/")
+    for bible in by_name.values():
         logging.info("%s: %s, %s", bible.file, bible.title or bible.language, bible.licence)
-    rows = [f"{x.file}\t{x.language}\t{x.title}\t{x.licence}\n" for x in chosen.values()]
+    rows = [f"{x.file}\t{x.language}\t{x.title}\t{x.licence}\n" for x in by_name.values()]
     atomic.write(os.path.join(out, LICENCES), "".join(["file\tlanguage\ttitle\tlicence\n", *rows]))
 
 

@@ -76,8 +76,8 @@ class Leaks:
             f"and near copies of {len(self.leaks) - copies:,} more"
         )
         files = collections.Counter(os.path.basename(leak.test[0]) for leak in self.leaks)
-        named = ", ".join(f"{count:,} of {name}" for name, count in files.most_common(3))
-        return f"{line} ({named})" if named else line
+        files_text = ", ".join(f"{count:,} of {name}" for name, count in files.most_common(3))
+        return f"{line} ({files_text})" if files_text else line
 
 
 def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) -> Leaks:
@@ -87,11 +87,11 @@ def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) 
       text, tests: files and folders; a file under both is a test.
       limit: bytes of each file of text that are read; None: all.
     """
-    unread: dict[str, str] = {}
+    unread_files: dict[str, str] = {}
     places: dict[str, tuple[Place, str]] = {}  # key -> where the sentence stands, and itself
     test_files = {os.path.realpath(path): path for path in files(tests)}
     for path in test_files.values():
-        for number, sentence in _sentences(path, None, unread):
+        for number, sentence in _sentences(path, None, unread_files):
             key = sentence_key(sentence)
             if len(_units(key)) >= _LEAST:
                 places.setdefault(key, ((path, number), sentence))
@@ -110,7 +110,7 @@ def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) 
     for path in files(text):
         if os.path.realpath(path) in test_files:
             continue
-        for number, sentence in _sentences(path, limit, unread):
+        for number, sentence in _sentences(path, limit, unread_files):
             lines += 1
             key = sentence_key(sentence)
             shares = {key: 1.0} if key in places else _find_near(key, tests_with, sizes)
@@ -122,7 +122,7 @@ def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) 
         for key, (place, sentence) in places.items()
         if key in best
     ]
-    return Leaks(len(places), lines, leaks, unread)
+    return Leaks(len(places), lines, leaks, unread_files)
 
 
 def _find_near(

@@ -102,41 +102,41 @@ def iterate_blocks(
     """
     with open_with_place(path) as (file, raw):
         of_file = LineCounts()
-        held: list[list[str]] = []
+        blocks: list[list[str]] = []
         for data in _whole_lines(file, path, limit):
             of_block = LineCounts()
-            held.append(decode_lines(data, of_block))
+            blocks.append(decode_lines(data, of_block))
             of_file.add(of_block)
             counts.add(of_block)
             # One bad byte in the first of some long lines does not show the encoding.
             if of_file.lines >= _FEW_LINES:
                 _check_share(path, of_file)
-                yield from held
-                held = []
+                yield from blocks
+                blocks = []
         if not file.read(1):
             _check_share(path, of_file)
-        yield from held
+        yield from blocks
         return raw.tell()
 
 
 def _whole_lines(file: BinaryIO, path: str, limit: float | None) -> Iterator[bytes]:
     """Yields bytes that end before a newline."""
-    rest: list[bytes] = []
-    read = 0
-    while limit is None or read < limit:
-        block = file.read(_BLOCK if limit is None else max(1, min(_BLOCK, int(limit - read))))
+    tails: list[bytes] = []
+    byte_count = 0
+    while limit is None or byte_count < limit:
+        block = file.read(_BLOCK if limit is None else max(1, min(_BLOCK, int(limit - byte_count))))
         if not block:
             break
-        if not read:
+        if not byte_count:
             refuse_wide(path, block)
-        lines, newline, tail = (block if read else block.removeprefix(BOM)).rpartition(b"\n")
-        read += len(block)
+        lines, newline, tail = (block if byte_count else block.removeprefix(BOM)).rpartition(b"\n")
+        byte_count += len(block)
         if newline:
-            yield b"".join([*rest, lines])
-            rest = []
-        rest.append(tail)
-    end = file.readline().removesuffix(b"\n") if rest else b""
-    if last := b"".join([*rest, end]):
+            yield b"".join([*tails, lines])
+            tails = []
+        tails.append(tail)
+    end = file.readline().removesuffix(b"\n") if tails else b""
+    if last := b"".join([*tails, end]):
         yield last
 
 
@@ -188,20 +188,20 @@ def refuse_encoding(path: str, share: str) -> NoReturn:
       share: the lines that are not UTF-8, such as '3 of 4 lines'.
     """
     numbers: list[int] = []
-    bad: list[bytes] = []
+    lines: list[bytes] = []
     with open_binary(path) as file:
         for number, line in enumerate(file, 1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError:
                 numbers.append(number)
-                bad.append(line)
-                if len(bad) == _SAMPLED_LINES:
+                lines.append(line)
+                if len(lines) == _SAMPLED_LINES:
                     break
     fault(
         path,
         numbers[0],
-        f"not UTF-8 ({share}): convert the file with `{_iconv(encodings.guess(bad), path)}`, or "
+        f"not UTF-8 ({share}): convert the file with `{_iconv(encodings.guess(lines), path)}`, or "
         "from the encoding that it has",
     )
 

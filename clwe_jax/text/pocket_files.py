@@ -95,13 +95,13 @@ def write(config: options.Run, languages: Sequence[str], folder: str) -> None:
     mark = os.path.join(folder, "whole")
     if os.path.exists(mark):
         return
-    wanted = file_jobs(config, languages)
-    new = [part for part in wanted if not os.path.isdir(part.cache_folder)]
-    if new:
+    jobs = file_jobs(config, languages)
+    new_jobs = [part for part in jobs if not os.path.isdir(part.cache_folder)]
+    if new_jobs:
         logging.info("Writing the embedded world to %s", folder)
         if config.data.pocket_sentences >= _SEVERAL:
-            _keep_beside([part for part in new if part.folder in _SLOW])
-    for part in wanted:
+            _keep_beside([part for part in new_jobs if part.folder in _SLOW])
+    for part in jobs:
         _take(part, os.path.join(folder, part.folder))
     trim(MAX_CACHED)
     atomic.write(mark, "The files beside this one are whole.\n")
@@ -124,10 +124,10 @@ def trim(max_bytes: int) -> None:
     for entry in _entries():
         with contextlib.suppress(OSError):  # another process deletes as well
             bytes_ = sum(file.stat().st_size for file in os.scandir(entry.path))
-            used = entry.stat().st_mtime
+            last_use = entry.stat().st_mtime
             # Another process fills a folder that still has a temporary name.
-            if "." not in entry.name or used < time.time() - _STALE:
-                folders.append((used, bytes_, entry.path))
+            if "." not in entry.name or last_use < time.time() - _STALE:
+                folders.append((last_use, bytes_, entry.path))
                 size += bytes_
     for _, bytes_, path in sorted(folders):
         if size <= max_bytes:
@@ -168,7 +168,7 @@ def _keep_beside(new: Sequence[FileJob]) -> None:
     cores = os.cpu_count() or 1
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-    running = [
+    processes = [
         subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, json.dumps(new[start::cores])],
             env={**os.environ, "PYTHONPATH": path},
@@ -178,10 +178,10 @@ def _keep_beside(new: Sequence[FileJob]) -> None:
         for start in range(min(cores, len(new)) if cores > 1 else 0)
     ]
     try:
-        for process in running:
+        for process in processes:
             process.wait()
     finally:  # an interrupted run leaves no process behind
-        for process in running:
+        for process in processes:
             process.kill()
             process.wait()
 

@@ -115,7 +115,7 @@ def folders_of(config: options.Run, workdir: str) -> dict[str, str]:
     """
     folder = os.path.join(workdir, "pocket")
     # option -> (its value, the folder of the embedded world that 'pocket' stands for)
-    wanted = {
+    sources = {
         "text": (config.data.source.removeprefix("text:") if config.reads_text else "", "text"),
         "dictionaries": (config.data.dictionaries, "dictionaries"),
         "tests": (config.data.exclude_dictionaries, "bli"),
@@ -125,13 +125,13 @@ def folders_of(config: options.Run, workdir: str) -> dict[str, str]:
     }
     for key, spec in config.evals.items():
         if spec.name in _POCKET_TESTS:
-            wanted[f"evals.{key}"] = (getattr(spec, "data", ""), _POCKET_TESTS[spec.name])
+            sources[f"evals.{key}"] = (getattr(spec, "data", ""), _POCKET_TESTS[spec.name])
     evaluated = [getattr(spec, "data", "") for spec in config.evals.values()]
-    if "pocket" in [*evaluated, *(value for value, _ in wanted.values())]:
+    if "pocket" in [*evaluated, *(value for value, _ in sources.values())]:
         _check_spoken(options.languages(config))
     folders = {
         key: os.path.join(folder, name) if value == "pocket" else value
-        for key, (value, name) in wanted.items()
+        for key, (value, name) in sources.items()
     }
     mined = {
         key: mined_folder(config, workdir) for key in _PARALLEL if folders[key] == options.MINED
@@ -255,12 +255,12 @@ def normalizer_of(config: options.Run) -> Normalizer:
     Raises:
       ValueError: it does not, or `config.data.simplify_chinese` is set too.
     """
-    wanted = Normalizer(config.data.lower_case, config.data.simplify_chinese)
+    of_config = Normalizer(config.data.lower_case, config.data.simplify_chinese)
     path = config.vocabulary_path
     if not path or not hf_tokenizer.is_folder(path):
-        return wanted
+        return of_config
     of_model = hf_tokenizer.normalizer(path)
-    if (of_model.lower_case, False) != (wanted.lower_case, wanted.simplify_chinese):
+    if (of_model.lower_case, False) != (of_config.lower_case, of_config.simplify_chinese):
         raise ValueError(
             f"config.vocab.path={path} has a vocabulary of text "
             f"{'in lower case' if of_model.lower_case else 'with its case'}: "

@@ -123,5 +123,5 @@ def tuned_objective(
 def _build(kind: str, section: Options, **arguments: Any) -> Any:
     """`registry.build` with the values of `given` that are fields of the class."""
     fields = {field.name for field in dataclasses.fields(registry.lookup(kind, section.name))}
-    taken = {name: value for name, value in arguments.items() if name in fields}
-    return registry.build(kind, section, **taken)
+    values = {name: value for name, value in arguments.items() if name in fields}
+    return registry.build(kind, section, **values)

@@ -91,8 +91,8 @@ class Checkpointer:
     def _remove_unfinished(self) -> None:
         """Removes the files of interrupted saves."""
         if jax.process_index() == 0:
-            for left in glob.glob(os.path.join(glob.escape(self.directory), f"*{_UNFINISHED}*")):
-                shutil.rmtree(left, ignore_errors=True)
+            for folder in glob.glob(os.path.join(glob.escape(self.directory), f"*{_UNFINISHED}*")):
+                shutil.rmtree(folder, ignore_errors=True)
         _all_hosts(True)
 
     def steps(self) -> list[int]:
@@ -136,11 +136,11 @@ class Checkpointer:
         }
         for name, collection in state.collections.items():
             items[name] = ocp.args.StandardSave(collection)
-        known = {self._best: metrics[self._best]} if self._best in (metrics or {}) else None
+        scores = {self._best: metrics[self._best]} if self._best in (metrics or {}) else None
         try:
             self._remove_unfinished()
             self._probe(state)
-            self._manager.save(step, args=ocp.args.Composite(**items), metrics=known, force=True)
+            self._manager.save(step, args=ocp.args.Composite(**items), metrics=scores, force=True)
         except Exception as error:  # losing this save is better than ending the run
             self._note_failure(step, error)
             return False
@@ -222,19 +222,19 @@ class Checkpointer:
         """
         steps = self.steps()
         for step in reversed(steps):
-            restored, problem, target = None, None, target_of(step)
+            result, problem, target = None, None, target_of(step)
             try:
-                saved = self._manager.restore(
+                record = self._manager.restore(
                     step, args=ocp.args.Composite(meta=ocp.args.JsonRestore())
                 ).meta
-                check_match(saved, target.params, meta, os.path.join(self.directory, str(step)))
-                restored = self._read(step, target, saved)
+                check_match(record, target.params, meta, os.path.join(self.directory, str(step)))
+                result = self._read(step, target, record)
             except Mismatch:
                 raise
             except Exception as error:  # a damaged file raises many kinds of error
                 problem = error
             if _all_hosts(problem is None):
-                return restored
+                return result
             logging.error(
                 "The checkpoint of step %d in %s is damaged: %s. Falling back to the one before.",
                 step,
@@ -259,19 +259,19 @@ class Checkpointer:
         }
         for name, collection in target.collections.items():
             items[name] = ocp.args.StandardRestore(collection)
-        saved = self._manager.restore(step, args=ocp.args.Composite(**items))
+        contents = self._manager.restore(step, args=ocp.args.Composite(**items))
 
         def counter(name: str) -> jax.Array:
             like = getattr(target, name)
             return jax.device_put(np.asarray(meta[name], like.dtype), like.sharding)
 
         state = TrainState(
-            params=saved.params,
-            opt_state=unflat(saved.opt_state, target.opt_state),
-            collections={name: saved[name] for name in target.collections},
+            params=contents.params,
+            opt_state=unflat(contents.opt_state, target.opt_state),
+            collections={name: contents[name] for name in target.collections},
             **{name: counter(name) for name in _COUNTERS},
         )
-        return Restored(state, saved.data, meta)
+        return Restored(state, contents.data, meta)
 
     def _set_aside(self, step: int) -> None:
         if jax.process_index() == 0:
@@ -352,9 +352,9 @@ def restore_variables(
     directory = os.path.join(os.path.abspath(workdir), "checkpoints")
     steps = complete_steps(directory)
     if not steps or (step is not None and step not in steps):
-        which = "checkpoint" if step is None else f"checkpoint of step {step}"
-        there = f" It has steps {steps}." if steps else " Train first, or check the path."
-        raise FileNotFoundError(f"{directory} has no {which}.{there}")
+        label = "checkpoint" if step is None else f"checkpoint of step {step}"
+        hint = f" It has steps {steps}." if steps else " Train first, or check the path."
+        raise FileNotFoundError(f"{directory} has no {label}.{hint}")
     quiet()
     options = ocp.CheckpointManagerOptions(read_only=True)
     problems = []
@@ -365,8 +365,8 @@ def restore_variables(
                 meta = manager.restore(candidate, args=args).meta
                 if target is not None:
                     check_match(meta, target, {}, os.path.join(directory, str(candidate)))
-                stored = set(manager.item_metadata(candidate).keys())
-                items = {name: None for name in collections if name in stored}
+                item_names = set(manager.item_metadata(candidate).keys())
+                items = {name: None for name in collections if name in item_names}
                 args = {
                     name: ocp.args.StandardRestore(
                         _on_first_device(manager, candidate, name) if like is None else like

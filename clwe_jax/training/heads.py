@@ -198,13 +198,13 @@ def start(labeller: Labeller, table: Array, batch: Batch, keys: Array) -> Any:
     Args:
       batch: a batch of each member, along the first axis.
     """
-    one = jax.tree.map(lambda x: x[0], batch)
+    member_batch = jax.tree.map(lambda x: x[0], batch)
 
-    def init(key: Array, table: Array, one: Batch) -> Any:
-        variables = labeller.init({"params": key}, table, one, method=Labeller.loss)
+    def init(key: Array, table: Array, member_batch: Batch) -> Any:
+        variables = labeller.init({"params": key}, table, member_batch, method=Labeller.loss)
         return partition.unbox(variables["params"])
 
-    return jax.jit(jax.vmap(init, in_axes=(0, None, None)))(keys, table, one)
+    return jax.jit(jax.vmap(init, in_axes=(0, None, None)))(keys, table, member_batch)
 
 
 def save(params: Any, path: str) -> None:
@@ -265,12 +265,12 @@ def step(labeller: Labeller, recipe: Recipe, steps: int) -> Callable[..., tuple[
 
     def members(params, opt_state, table, batch, keys, rates, number):
         arguments = params, opt_state, batch, keys, rates
-        each = lambda p, o, b, k, r: one(p, o, table, b, k, r, number)
+        member_step = lambda p, o, b, k, r: one(p, o, table, b, k, r, number)
         # On CPU products with an axis of members are slower than one product after the other.
         if jax.default_backend() == "cpu":
-            params, opt_state, sums = jax.lax.map(lambda x: each(*x), arguments)
+            params, opt_state, sums = jax.lax.map(lambda x: member_step(*x), arguments)
         else:
-            params, opt_state, sums = jax.vmap(each)(*arguments)
+            params, opt_state, sums = jax.vmap(member_step)(*arguments)
         return params, opt_state, sums.T
 
     # The parameters are not donated, because `best` may be the same arrays.

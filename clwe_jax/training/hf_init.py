@@ -33,30 +33,30 @@ def arrays(
     """
     ours = paths.flat(params)
     length = ours[huggingface.POSITIONS].shape[0] if huggingface.POSITIONS in ours else 0
-    loaded: dict[str, Any] = dict(huggingface.parameters(directory, length))
+    weights: dict[str, Any] = dict(huggingface.parameters(directory, length))
     described = describe(directory)
     vocabulary = hf_tokenizer.tokenizer(directory, ()).vocabulary
-    theirs = {tables.TOKENS: vocabulary.pieces}
+    by_axis = {tables.TOKENS: vocabulary.pieces}
     if described.languages:
-        theirs[tables.LANGUAGES] = described.languages
+        by_axis[tables.LANGUAGES] = described.languages
     if list(names.get(tables.TOKENS, ())) != vocabulary.pieces:
         # Models spell special pieces in their own way, so that these are matched by our names.
         special = {number: name for name, number in vocabulary.specials.items()}
-        theirs[tables.TOKENS] = [special.get(n, x) for n, x in enumerate(vocabulary.pieces)]
-    differ = tables.common(directory, theirs, {x: y for x, y in names.items() if x in theirs})
+        by_axis[tables.TOKENS] = [special.get(n, x) for n, x in enumerate(vocabulary.pieces)]
+    differ = tables.common(directory, by_axis, {x: y for x, y in names.items() if x in by_axis})
     # Also where the names agree: our tables are padded, and have more rows than the source.
-    rows = {axis: (np.arange(len(x)),) * 2 for axis, x in theirs.items()} | differ
-    for path in loaded.keys() & ours.keys():
+    rows = {axis: (np.arange(len(x)),) * 2 for axis, x in by_axis.items()} | differ
+    for path in weights.keys() & ours.keys():
         if tables.TOKENS in axes[path] or tables.LANGUAGES in axes[path]:
-            loaded[path] = tables.with_rows(ours[path], loaded[path], axes[path], rows)
-    for path in loaded.keys() - ours.keys():
+            weights[path] = tables.with_rows(ours[path], weights[path], axes[path], rows)
+    for path in weights.keys() - ours.keys():
         if "pooler" in path:
-            del loaded[path]
+            del weights[path]
             logging.info("%s is left out: --config.model.pooler=True keeps it", path)
-    if huggingface.BIAS in loaded:
-        return loaded, differ, frozenset()
+    if huggingface.BIAS in weights:
+        return weights, differ, frozenset()
     absent = frozenset(path for path in ours if path.startswith("head/"))
     logging.warning(
         "%s has no MLM head: %s keep their initial values", directory, ", ".join(sorted(absent))
     )
-    return loaded, differ, absent
+    return weights, differ, absent

@@ -72,31 +72,31 @@ class Initial:
     def _with_arrays(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
         step = None
         common = {}
-        kept = frozenset()
+        absent_paths = frozenset()
         if isinstance(self.parameters, str):
-            kind, _, where = self.parameters.partition(":")
+            kind, _, location = self.parameters.partition(":")
             name = self.parameters
             if kind == "run":
-                common = tables.in_common(where, self.names)
-                step, arrays = _run_arrays(where, params, axes, common, self.parts, name)
+                common = tables.in_common(location, self.names)
+                step, arrays = _run_arrays(location, params, axes, common, self.parts, name)
             elif kind == "hf":
-                arrays, common, kept = hf_init.arrays(where, params, axes, self.names)
+                arrays, common, absent_paths = hf_init.arrays(location, params, axes, self.names)
             else:
-                if not os.path.isfile(where):
+                if not os.path.isfile(location):
                     raise FileNotFoundError(f"config.init.parameters={name}: the file is absent")
-                with np.load(where, allow_pickle=False) as file:
+                with np.load(location, allow_pickle=False) as file:
                     arrays = {path: file[path] for path in file.files}
         else:
             name = self.origin
             arrays = self.parameters
-        params, taken = _place_arrays(params, arrays, self.parts, name, kept)
-        count = sum(paths.flat(params)[path].size for path in taken)
-        logging.info("%s parameters in %d arrays come from %s", f"{count:,}", len(taken), name)
+        params, new_paths = _place_arrays(params, arrays, self.parts, name, absent_paths)
+        count = sum(paths.flat(params)[path].size for path in new_paths)
+        logging.info("%s parameters in %d arrays come from %s", f"{count:,}", len(new_paths), name)
         record = {
             "source": name,
             "step": step,
             "parts": self.parts,
-            "arrays": len(taken),
+            "arrays": len(new_paths),
             "parameters": count,
         }
         if common:
@@ -139,17 +139,17 @@ def _place_arrays(
     The parameters `kept`, which the source lacks, stay as they are.
     """
     shapes = {path: tuple(np.shape(array)) for path, array in arrays.items()}
-    taken = set(_wanted_paths(params, shapes, parts, source, kept))
+    new_paths = set(_wanted_paths(params, shapes, parts, source, kept))
 
     def one(path: str, old: jax.Array) -> jax.Array:
-        new = arrays[path] if path in taken else old
+        new = arrays[path] if path in new_paths else old
         if isinstance(new, jax.Array) and new.sharding == old.sharding:
             return new.astype(old.dtype)
         new = np.asarray(new, old.dtype)
         # Each device gets its own part alone.
         return jax.make_array_from_callback(old.shape, old.sharding, lambda index: new[index])
 
-    return paths.map_paths(one, params), sorted(taken)
+    return paths.map_paths(one, params), sorted(new_paths)
 
 
 def _run_arrays(
@@ -173,10 +173,10 @@ def _run_arrays(
         ours = paths.flat(params)
         partly = {path for path in ours if path in shapes and common.keys() & set(axes[path])}
         # Rows are taken by name, so that only the other axes must have equal sizes.
-        fitted = {}
+        fitted_shapes = {}
         for path in partly:
             sizes = zip(axes[path], shapes[path], ours[path].shape)
-            fitted[path] = tuple(new if axis in common else old for axis, old, new in sizes)
+            fitted_shapes[path] = tuple(new if axis in common else old for axis, old, new in sizes)
         # Arrays with other rows are restored whole, as our sharding may not divide their size.
         target = traverse_util.unflatten_dict(
             {
@@ -187,7 +187,7 @@ def _run_arrays(
                     if path in partly
                     else ours[path].sharding,
                 )
-                for path in _wanted_paths(params, {**shapes, **fitted}, parts, source)
+                for path in _wanted_paths(params, {**shapes, **fitted_shapes}, parts, source)
             },
             sep="/",
         )
@@ -196,10 +196,10 @@ def _run_arrays(
             restore_args=ocp.checkpoint_utils.construct_restore_args(target),
             partial_restore=True,
         )
-        restored = paths.flat(reader.restore(folder, args=arguments))
-    for path in partly & restored.keys():
-        restored[path] = tables.with_rows(ours[path], restored[path], axes[path], common)
-    return steps[-1], restored
+        arrays = paths.flat(reader.restore(folder, args=arguments))
+    for path in partly & arrays.keys():
+        arrays[path] = tables.with_rows(ours[path], arrays[path], axes[path], common)
+    return steps[-1], arrays
 
 
 def _wanted_paths(
@@ -213,11 +213,11 @@ def _wanted_paths(
     flat = paths.flat(params)
     ours = {path: tuple(array.shape) for path, array in flat.items() if path not in kept}
     all_paths = sorted(ours.keys() | shapes.keys())
-    wanted: set[str] = set()
+    matches: set[str] = set()
     for pattern in (parts or ".*").split(","):
-        wanted.update(paths.match_paths(pattern.strip(), all_paths, where="config.init.parts"))
+        matches.update(paths.match_paths(pattern.strip(), all_paths, where="config.init.parts"))
     lines = []
-    for path in sorted(wanted):
+    for path in sorted(matches):
         if path not in shapes:
             lines.append(f"{path}: absent in the source. {paths.near(path, shapes)}")
         elif path not in ours:
@@ -231,4 +231,4 @@ def _wanted_paths(
             f"The parameters of {source} do not fit the model:{paths.list_lines(lines)}\n"
             "Name the parts that fit with --config.init.parts=PATTERN,PATTERN."
         )
-    return sorted(wanted)
+    return sorted(matches)

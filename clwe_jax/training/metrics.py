@@ -75,14 +75,14 @@ def drop_later(path: str, step: int) -> None:
         return
     with open(path, encoding="utf-8", errors="replace") as file:
         lines = file.readlines()
-    kept = []
+    kept_lines = []
     for line in lines:
         try:
             if json.loads(line)["step"] <= step:
-                kept.append(line.rstrip("\n") + "\n")
+                kept_lines.append(line.rstrip("\n") + "\n")
         except (ValueError, KeyError, TypeError):
             continue
-    atomic.write(path, "".join(kept))
+    atomic.write(path, "".join(kept_lines))
 
 
 class _EventFile:

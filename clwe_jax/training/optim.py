@@ -72,14 +72,14 @@ class Optimizer(OptimizerOptions):
     def rate(self, total_steps: int) -> Schedule:
         """step -> learning rate, for a run of `total_steps`."""
         warmup = min(self.warmup_steps, total_steps)
-        rest = max(total_steps - warmup, 1)
+        decay_steps = max(total_steps - warmup, 1)
         peak = self.learning_rate
         final = self.learning_rate * self.final_share
 
         def schedule(step: Array | int) -> Array:
             step = jnp.asarray(step, jnp.float32)
             if self.schedule == "linear":
-                after = peak + (final - peak) * jnp.clip((step - warmup) / rest, 0.0, 1.0)
+                after = peak + (final - peak) * jnp.clip((step - warmup) / decay_steps, 0.0, 1.0)
             elif self.schedule == "inverse_sqrt":
                 # It continues the warm-up, at whose end it is the peak.
                 after = peak * jnp.sqrt(max(warmup, 1) / jnp.maximum(step + 1, 1.0))

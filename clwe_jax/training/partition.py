@@ -51,14 +51,14 @@ def make_mesh(sizes: MeshOptions, devices: list[Any] | None = None) -> Mesh:
     devices = list(jax.devices() if devices is None else devices)
     shape = [getattr(sizes, axis) for axis in AXES]
     fixed = math.prod(size for size in shape if size != -1)
-    written = ", ".join(f"{axis}={size}" for axis, size in zip(AXES, shape))
+    layout = ", ".join(f"{axis}={size}" for axis, size in zip(AXES, shape))
     if shape.count(-1) > 1 or any(size < 1 and size != -1 for size in shape):
-        raise ValueError(f"config.mesh ({written}): sizes are positive, and one of them may be -1")
+        raise ValueError(f"config.mesh ({layout}): sizes are positive, and one of them may be -1")
     if -1 in shape and len(devices) % fixed == 0:
         shape[shape.index(-1)] = len(devices) // fixed
     if math.prod(shape) != len(devices):
         raise ValueError(
-            f"config.mesh ({written}) does not cover {len(devices)} devices: the product of the "
+            f"config.mesh ({layout}) does not cover {len(devices)} devices: the product of the "
             f"sizes must be {len(devices)}; --config.mesh.data=-1 takes all remaining devices."
         )
     # linen's logical partitioning needs axes of type Auto, which is not make_mesh's default.
@@ -162,11 +162,11 @@ def shares_of(owners: np.ndarray) -> dict[int, int]:
     Args:
       owners: the host of every device, int [shards of rows, devices of a shard].
     """
-    held = {int(host): frozenset(np.flatnonzero((owners == host).any(1))) for host in owners.flat}
-    distinct = set(held.values())
-    if len(distinct) == len(held):
+    shards = {int(host): frozenset(np.flatnonzero((owners == host).any(1))) for host in owners.flat}
+    distinct = set(shards.values())
+    if len(distinct) == len(shards):
         # A host with rows of its own keeps its number.
-        order = [held[host] for host in sorted(held)]
+        order = [shards[host] for host in sorted(shards)]
     else:
         order = sorted(distinct, key=min)
     if sum(map(len, order)) != len(owners):
@@ -174,7 +174,7 @@ def shares_of(owners: np.ndarray) -> dict[int, int]:
             "config.mesh: the devices of some hosts share a part of their rows. "
             "config.mesh.tensor must divide the number of a host's devices, or be its multiple."
         )
-    return {host: order.index(rows) for host, rows in held.items()}
+    return {host: order.index(rows) for host, rows in shards.items()}
 
 
 def host_rows(batch_size: int, count: int) -> int:

@@ -62,14 +62,14 @@ def from_config(train: TrainOptions, optimizer: Optimizer) -> Phases:
         return Phases((None,), (free,))
     lengths, groups = [], []
     for number, phase in enumerate(train.phases):
-        where = f"config.train.phases[{number}]"
-        section.check_keys(("steps", "learn"), phase, where)
+        path = f"config.train.phases[{number}]"
+        section.check_keys(("steps", "learn"), phase, path)
         names = tuple(name.strip() for name in phase.get("learn", "all").split(","))
         for name in () if names == ("all",) else names:
             if name not in free:
                 frozen = f"The group {name!r} is frozen. " if name in optimizer.groups else ""
                 raise ValueError(
-                    f"{where}.learn={phase['learn']!r}: {frozen}{section.nearest(name, free)}"
+                    f"{path}.learn={phase['learn']!r}: {frozen}{section.nearest(name, free)}"
                 )
         lengths.append(phase.get("steps", 0))
         groups.append(free if names == ("all",) else tuple(x for x in free if x in names))
@@ -118,5 +118,5 @@ def enter(
         new = jax.jit(fresh, out_shardings=shardings)(state.params, state.step - state.skipped)
     old = dict(jax.tree_util.tree_flatten_with_path(state.opt_state)[0])
     # A group that learns in both phases has the same paths in both states.
-    kept = jax.tree_util.tree_map_with_path(lambda path, leaf: old.get(path, leaf), new)
-    return state.replace(opt_state=kept)
+    opt_state = jax.tree_util.tree_map_with_path(lambda path, leaf: old.get(path, leaf), new)
+    return state.replace(opt_state=opt_state)

@@ -131,14 +131,14 @@ def accumulate_gradients(gradients: GradientFn, microbatches: int) -> GradientFn
         return jnp.swapaxes(x, 0, 1).reshape(-1, *x.shape[2:])
 
     def accumulate(variables: Variables, batch: Batch, step: Array, key: Array):
-        shared = {name: batch[name] for name in SHARED_KEYS if name in batch}
-        by_row = {name: value for name, value in batch.items() if name not in shared}
+        shared_arrays = {name: batch[name] for name in SHARED_KEYS if name in batch}
+        by_row = {name: value for name, value in batch.items() if name not in shared_arrays}
 
         def differentiate(index: Array, row_states: Any, microbatch: Batch):
             # With one key all microbatches would have the same dropout masks.
             own_key = jax.random.fold_in(key, index)
             own_variables = {**variables, "rows": row_states}
-            return gradients(own_variables, {**microbatch, **shared}, step, own_key)
+            return gradients(own_variables, {**microbatch, **shared_arrays}, step, own_key)
 
         def add(totals, arguments):
             grads, sums, observed = differentiate(*arguments)
@@ -165,12 +165,12 @@ def update_collections(
 
     def update(params: Any, opt_state: Any):
         variables = {"params": params, **state.collections}
-        changed, overwrite = objective.update(variables, observed, state.step)
+        new_collections, overwrite = objective.update(variables, observed, state.step)
         if overwrite is not None:
             # Frozen parameters stay as they were: their overwritten values are dropped.
             params = _restore_frozen(drop_frozen(overwrite(params)), params)
             opt_state = optim.map_param_trees(overwrite, opt_state)
-        return params, opt_state, {**state.collections, **changed}
+        return params, opt_state, {**state.collections, **new_collections}
 
     def keep(params: Any, opt_state: Any):
         return params, opt_state, state.collections

@@ -115,12 +115,12 @@ class StepLog:
         now = time.perf_counter()
         self._pending = []
         self._running = collections.deque()
-        worst = max(int(one["skipped_in_row"].value) for one in fetched)
+        worst = max(int(entry["skipped_in_row"].value) for entry in fetched)
         sums: dict[str, Sums] = {}
         for name in fetched[0]:
             # float32 would count positions exactly only up to 2**24.
-            value = np.sum([one[name].value for one in fetched], dtype=np.float64)
-            weight = np.sum([one[name].weight for one in fetched], dtype=np.float64)
+            value = np.sum([entry[name].value for entry in fetched], dtype=np.float64)
+            weight = np.sum([entry[name].weight for entry in fetched], dtype=np.float64)
             sums[name] = Sums(value, weight)
         values = {
             f"train/{name}": float(total.value / total.weight)

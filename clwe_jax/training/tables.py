@@ -54,10 +54,10 @@ class TokenVectors:
         Raises:
           ValueError: the model has no such table.
         """
-        chosen = tables(axes, self.tables)
+        table_paths = tables(axes, self.tables)
 
         def one(path: str, old: jax.Array) -> jax.Array:
-            if path not in chosen:
+            if path not in table_paths:
                 return old
             shape = [1] * (old.ndim - 1)
             shape[axes[path].index(TOKENS)] = -1
@@ -77,9 +77,9 @@ class TokenVectors:
             "%s of %s rows of %s start from word vectors",
             f"{rows:,}",
             f"{len(self.has_vector):,}",
-            " and ".join(chosen),
+            " and ".join(table_paths),
         )
-        return params, {**self.record, "tables": " and ".join(chosen), "rows": rows}
+        return params, {**self.record, "tables": " and ".join(table_paths), "rows": rows}
 
 
 def tables(axes: Axes, which: str = "both") -> list[str]:
@@ -94,14 +94,14 @@ def tables(axes: Axes, which: str = "both") -> list[str]:
     all_tables = [path for path, names in axes.items() if TOKENS in names and names[-1] == WIDTH]
     inputs = [path for path in all_tables if path.split("/")[-1] == _INPUT]
     outputs = [path for path in all_tables if path not in inputs]
-    chosen = {"both": all_tables, "input": inputs, "output": outputs}[which]
+    table_paths = {"both": all_tables, "input": inputs, "output": outputs}[which]
     # The vectors of a tied table start the output, too, which 'input' excludes.
-    if not chosen or (which == "input" and not outputs):
+    if not table_paths or (which == "input" and not outputs):
         why = "scores tokens with the table that reads them" if inputs else "reads characters"
         raise ValueError(
             f"config.init.tables={which!r}: this model {why}: --config.init.tables=both"
         )
-    return chosen
+    return table_paths
 
 
 def in_common(workdir: str, names: Names) -> Common:
@@ -127,12 +127,12 @@ def common(source: str, theirs: Names, names: Names) -> Common:
     Args:
       theirs, names: the names of the entries of the source and of this run, by logical axis.
     """
-    shared = {}
+    common_rows = {}
     for axis, ours in names.items():
         if list(ours) != list(theirs[axis]):
             places = {name: place for place, name in enumerate(theirs[axis])}
             pairs = [(row, places[name]) for row, name in enumerate(ours) if name in places]
-            shared[axis] = tuple(np.array(pairs, np.int32).reshape(-1, 2).T)
+            common_rows[axis] = tuple(np.array(pairs, np.int32).reshape(-1, 2).T)
             logging.info(
                 "%s has %s of this run's %s entries of the axis %r",
                 source,
@@ -140,7 +140,7 @@ def common(source: str, theirs: Names, names: Names) -> Common:
                 f"{len(ours):,}",
                 axis,
             )
-    return shared
+    return common_rows
 
 
 def with_rows(

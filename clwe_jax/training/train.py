@@ -144,7 +144,7 @@ def fit(
     best = BestMetric(options.checkpoint.best, evaluators)
     evaluations = _Evaluations(writer, stop, best)
     step = first_step
-    ended = False
+    has_ended = False
     learn = phases.saved_at(first_step)
     if step < steps:
         compiled.step(phases.at(step))  # compiled before the data's threads need the processor
@@ -161,7 +161,7 @@ def fit(
             try:
                 arrays = next(prefetcher)
             except StopIteration:
-                ended = True
+                has_ended = True
                 logging.warning("The data ended at step %d of %d.", step, steps)
                 break
             if phases.at(step) != learn:
@@ -189,7 +189,7 @@ def fit(
                     if is_due(options.checkpoint.every_steps):
                         save()
         log.flush(step)
-        finished = (ended or step == steps) and not stop.received
+        finished = (has_ended or step == steps) and not stop.received
         if finished:
             # Before the last state is saved: a run that diverged ends with an error.
             log.check_end(step, int(state.skipped))

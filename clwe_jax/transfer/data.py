@@ -117,14 +117,14 @@ def read(config: TransferRun) -> LabelledData:
         if not labelled_files.has_files(settings.train)
         else _rows_of_files(config, task)
     )
-    train, dev, tests, skipped, files = sets
+    train, dev, tests, skip_counts, files = sets
     if settings.lower_case:
         train, dev, tests = map(_lower_rows, (train, dev, tests))
     labels = _labels(task, train)
-    skipped = collections.Counter(skipped)
+    skip_counts = collections.Counter(skip_counts)
     for name, rows in (("development", dev), ("test", tests)):
         for language, language_rows in rows.items():
-            _check_labels(task, labels, language_rows, f"{name} set ({language})", skipped)
+            _check_labels(task, labels, language_rows, f"{name} set ({language})", skip_counts)
     label_set = set(labels)
     clean = {
         language: [row for row in rows if label_set.issuperset(_labels_of(task, row))]
@@ -135,7 +135,7 @@ def read(config: TransferRun) -> LabelledData:
             "config.transfer.dev: no development row has only labels of the training rows; give a "
             "file of the same task: --config.transfer.dev=en:FILE"
         )
-    return LabelledData(task, train, clean, tests, labels, dict(skipped), files, tuple(train))
+    return LabelledData(task, train, clean, tests, labels, dict(skip_counts), files, tuple(train))
 
 
 def _lower_rows(sets: Mapping[str, Rows]) -> dict[str, Rows]:
@@ -150,40 +150,40 @@ def _embedded_rows(config: TransferRun, task: Task):
     """Rows of the embedded world."""
     settings = config.transfer
     seed = config.seed
-    learned = labelled_files.training_languages(settings.train)
-    limits = labelled_files.limits(settings.rows, learned, 1)
-    skipped: collections.Counter[str] = collections.Counter()
+    train_languages = labelled_files.training_languages(settings.train)
+    limits = labelled_files.limits(settings.rows, train_languages, 1)
+    skip_counts: collections.Counter[str] = collections.Counter()
 
     def rows(language: str, split: str, count: int) -> Rows:
         examples = task.generate(language, split, count, seed)
-        skipped.update(examples.skipped)
+        skip_counts.update(examples.skipped)
         return examples.rows
 
     full_count = settings.embedded_rows
-    train = {x: rows(x, "train", _count(limits[x], full_count)) for x in learned}
-    dev = {x: rows(x, "dev", settings.embedded_tests) for x in learned}
+    train = {x: rows(x, "train", _count(limits[x], full_count)) for x in train_languages}
+    dev = {x: rows(x, "dev", settings.embedded_tests) for x in train_languages}
     tests = {x: rows(x, "test", settings.embedded_tests) for x in options.languages(config)}
-    return train, dev, tests, skipped, {"embedded": [settings.rows, seed]}
+    return train, dev, tests, skip_counts, {"embedded": [settings.rows, seed]}
 
 
 def _rows_of_files(config: TransferRun, task: Task):
     settings = config.transfer
     places = labelled_files.pairs(settings.train, "train")
     limits = labelled_files.limits(settings.rows, tuple(places), 0)
-    skipped: collections.Counter[str] = collections.Counter()
+    skip_counts: collections.Counter[str] = collections.Counter()
     files: dict[str, Any] = {}
 
     def rows(language: str, path: str, use: str) -> Rows:
-        where = path
+        file_path = path
         if path.startswith(labelled_files.PREFIX):
             from clwe_jax.data.graph import tfds_sets  # TensorFlow, which files do not need
 
             path = tfds_sets.labelled_rows(path, language, use, config.data.tfds_dir)
-            where = path.origin
-        files[f"{use} {language}"] = [path, os.path.getsize(where), os.path.getmtime(where)]
+            file_path = path.origin
+        files[f"{use} {language}"] = [path, os.path.getsize(file_path), os.path.getmtime(file_path)]
         examples: Examples = task.read(path, language)
         for reason, count in examples.skipped.items():
-            skipped[f"{os.path.basename(path)}: {reason}"] += count
+            skip_counts[f"{os.path.basename(path)}: {reason}"] += count
         return examples.rows
 
     train = {x: _part(rows(x, path, "train"), limits[x], config.seed) for x, path in places.items()}
@@ -201,26 +201,26 @@ def _rows_of_files(config: TransferRun, task: Task):
                 len(language_rows),
                 language,
             )
-    wanted = options.languages(config)
+    languages = options.languages(config)
     if settings.tests.startswith(labelled_files.PREFIX):
-        paths = dict.fromkeys(wanted, settings.tests)
+        paths = dict.fromkeys(languages, settings.tests)
     else:
-        paths = {name_in(x, wanted): path for x, path in task.files(settings.tests).items()}
-    chosen = [x for x in wanted if x in paths] if wanted else list(paths)
-    if not chosen:
+        paths = {name_in(x, languages): path for x, path in task.files(settings.tests).items()}
+    test_languages = [x for x in languages if x in paths] if languages else list(paths)
+    if not test_languages:
         raise ValueError(
             f"config.transfer.tests={settings.tests} has files of {', '.join(sorted(paths))}, none "
             f"of config.data.languages={config.data.languages}. A file whose name says another "
-            f"language: cp {next(iter(paths.values()))} DIR/{wanted[0]}.test.tsv, and "
+            f"language: cp {next(iter(paths.values()))} DIR/{languages[0]}.test.tsv, and "
             "--config.transfer.tests=DIR"
         )
-    for language in wanted:
+    for language in languages:
         if language not in paths:
             logging.warning("%s has no test file of %r", settings.tests, language)
-    tests = {x: rows(x, paths[x], "test") for x in chosen}
+    tests = {x: rows(x, paths[x], "test") for x in test_languages}
     if settings.test_rows:
         tests = {x: language_rows[: settings.test_rows] for x, language_rows in tests.items()}
-    return train, dev, tests, skipped, files
+    return train, dev, tests, skip_counts, files
 
 
 def _split(task: Task, rows: Rows, seed: int) -> tuple[Rows, Rows]:
@@ -230,14 +230,14 @@ def _split(task: Task, rows: Rows, seed: int) -> tuple[Rows, Rows]:
         groups.setdefault(row.words if task.kind == "spans" else place, []).append(place)
     places = list(groups.values())
     count = min(len(rows) // 2, max(_MIN_DEV, len(rows) // _DEV_SHARE))
-    chosen: set[int] = set()
+    dev_places: set[int] = set()
     # The second number keeps this draw independent of the other draws from the seed.
     for number in np.random.default_rng([seed, 7]).permutation(len(places)):
-        if len(chosen) >= count:
+        if len(dev_places) >= count:
             break
-        chosen.update(places[number])
-    dev = [row for place, row in enumerate(rows) if place in chosen]
-    return dev, [row for place, row in enumerate(rows) if place not in chosen]
+        dev_places.update(places[number])
+    dev = [row for place, row in enumerate(rows) if place in dev_places]
+    return dev, [row for place, row in enumerate(rows) if place not in dev_places]
 
 
 def _count(limit: float, rows: int) -> int:

@@ -28,24 +28,24 @@ def open_encoder(config: TransferRun, workdir: str, data: LabelledData) -> Opene
       ValueError: it does not know a language of the rows, or does not fit the options.
     """
     settings = config.transfer
-    where = config.encoder
-    if where in build.LEARNED:
+    source = config.encoder
+    if source in build.LEARNED:
         return _learned_pieces(config, workdir, data)
-    if where == loaded.JOINT:
+    if source == loaded.JOINT:
         # Most runs train no vectors, and load none of this.
         from clwe_jax.static.job import Static
 
         folder = os.path.join(workdir, loaded.ENCODER)
         Static(joint_config(config), folder).run()
-        where = f"run:{folder}"
-    model = load(config.encoder, where, data.languages)
-    made_with: dict[str, Any] = {"encoder": where, "state": state_of(where)}
+        source = f"run:{folder}"
+    model = load(config.encoder, source, data.languages)
+    made_with: dict[str, Any] = {"encoder": source, "state": state_of(source)}
     # The training language comes first: maps lead from the others to its space.
     languages = dict.fromkeys(map(data.text_language, [*data.train, *data.languages]))
     model, maps = transfer_maps.map_model(config, workdir, model, list(languages))
     made_with |= maps
     if settings.mode == "tune":
-        return OpenedEncoder(encoders.tunable(model, where), made_with)
+        return OpenedEncoder(encoders.tunable(model, source), made_with)
     reader = loaded.reader(settings, model, data.tags, settings.layers, workdir)
     if settings.reduce:
         made_with["reduce"] = [settings.reduce, settings.pivot_probability]
@@ -76,16 +76,16 @@ def state_of(encoder: str) -> Any:
     parts, weight = encoder_parts(encoder)
     if len(parts) == 2:
         return [weight, *map(state_of, parts)]
-    kind, _, where = encoder.partition(":")
+    kind, _, location = encoder.partition(":")
     if kind == "vec":
-        paths = [path for _, path in options.named_files(where)]
+        paths = [path for _, path in options.named_files(location)]
         return [[os.path.getsize(x), os.path.getmtime(x)] for x in paths]
     names = ("spaces.json", "clcr.npz", "model.safetensors", "pytorch_model.bin")
-    files = [os.path.join(where, name) for name in names]
+    files = [os.path.join(location, name) for name in names]
     if kind == "laser":
-        files = glob.glob(os.path.join(glob.escape(where), LASER_WEIGHTS))
+        files = glob.glob(os.path.join(glob.escape(location), LASER_WEIGHTS))
     times = [os.path.getmtime(path) for path in files if os.path.exists(path)]
-    return [checkpoint.complete_steps(os.path.join(where, "checkpoints")), times]
+    return [checkpoint.complete_steps(os.path.join(location, "checkpoints")), times]
 
 
 def _learned_pieces(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncoder:

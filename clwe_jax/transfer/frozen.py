@@ -115,9 +115,9 @@ def _means(workdir: str, tables: Mapping[tuple[str, str], FeatureTable]) -> dict
     """The mean features of each language: over its training rows, else over its test rows."""
     means = {}
     # Later splits replace earlier ones: the training rows decide where a language has some.
-    for wanted in ("test", "dev", "train"):
+    for current_split in ("test", "dev", "train"):
         for (split, language), table in tables.items():
-            if split == wanted:
+            if split == current_split:
                 words = np.concatenate(list(itertools.chain.from_iterable(table.rows)))
                 means[language] = mean(table.values, words)
     os.makedirs(os.path.join(workdir, HEADS), exist_ok=True)
@@ -171,10 +171,10 @@ class FrozenTransfer:
         if best.facts["seconds"]:
             rate = best.facts["rows"] / best.facts["seconds"]
             speed["transfer/training_rows_per_second"] = rate
-        cut: dict[str, int] = {}
+        cuts: dict[str, int] = {}
         for layer in layers:
-            cut |= layer.facts.get("cut", {})
-        return Training([dict(enumerate(x, 1)) for x in curves], cut, speed, best.name, layers)
+            cuts |= layer.facts.get("cut", {})
+        return Training([dict(enumerate(x, 1)) for x in curves], cuts, speed, best.name, layers)
 
     def _bare(self, layers: slice) -> Frozen:
         """Heads without parameters."""
@@ -209,7 +209,7 @@ class FrozenTransfer:
             # On unit vectors of 300 dimensions a BiLSTM-CRF found no name in 7 epochs.
             initial = {"embedder/mix_scale": labelling.unit_scale(table.values), **initial}
         gold = list(itertools.chain.from_iterable(map(data.label_ids, data.train.values())))
-        columns, cut = self._columns(table, gold)
+        columns, cuts = self._columns(table, gold)
         # Batches of all seeds have one width at each step, so that one program trains all heads.
         sources = [
             ArraySource(
@@ -244,7 +244,7 @@ class FrozenTransfer:
             sum(len(x) for _, x in dev),
         )
         clock = time.monotonic()
-        trained = heads.fit(
+        fit_result = heads.fit(
             bare.labeller,
             table.values,
             sources,
@@ -255,15 +255,15 @@ class FrozenTransfer:
             initial,
         )
         facts = {
-            "history": trained.history.tolist(),
-            "losses": trained.losses.tolist(),
-            "best": trained.best.tolist(),
-            "rows": trained.rows,
-            "seconds": trained.seconds,
+            "history": fit_result.history.tolist(),
+            "losses": fit_result.losses.tolist(),
+            "best": fit_result.best.tolist(),
+            "rows": fit_result.rows,
+            "seconds": fit_result.seconds,
             "all_seconds": time.monotonic() - clock,
-            "cut": cut,
+            "cut": cuts,
         }
-        return trained.params, facts
+        return fit_result.params, facts
 
     def _columns(
         self, table: FeatureTable, gold: Sequence[Any]
@@ -300,7 +300,7 @@ def widths(columns: Mapping[str, Any], batch_size: int) -> list[int]:
     """
     texts = [columns[key] for key in ("words", "words_b") if key in columns]
     lengths = np.sort([max(map(len, row)) for row in zip(*texts)])
-    used = []
+    batch_widths = []
     before = 0
     for width in _WIDTHS:
         if width >= lengths[-1]:
@@ -308,9 +308,9 @@ def widths(columns: Mapping[str, Any], batch_size: int) -> list[int]:
         until = int(np.searchsorted(lengths, width, side="right"))
         # A width is one more program to compile: few rows are not worth it.
         if until - before >= max(4 * batch_size, len(lengths) // 5):
-            used.append(width)
+            batch_widths.append(width)
             before = until
-    return [*used, int(-(-lengths[-1] // 8) * 8)]
+    return [*batch_widths, int(-(-lengths[-1] // 8) * 8)]
 
 
 def _save_table(table: FeatureTable, path: str) -> None:

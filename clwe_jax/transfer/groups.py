@@ -59,21 +59,21 @@ def section(labelled: LabelledData, scores: Scores, encoder: str) -> data.Sectio
     }
     sizes = {x: n for x, n in _words(encoder).items() if x in means and n > 0}
     families = sorted({family(language) for language in means})
-    grouped = 1 < len(families) < len(means)
-    sized = bool(sizes) and max(sizes.values()) >= _MIN_RATIO * min(sizes.values())
-    if not grouped and not sized:
+    has_groups = 1 < len(families) < len(means)
+    has_sizes = bool(sizes) and max(sizes.values()) >= _MIN_RATIO * min(sizes.values())
+    if not has_groups and not has_sizes:
         return None
     title = "F1" if metric == "f1" else "Accuracy"
     rows = []
     for name in families:
-        mine = [language for language in means if family(language) == name]
-        mean = float(np.mean([means[language] for language in mine]))
-        rows.append([name, ", ".join(mine), Number(mean, "percent")])
+        family_languages = [language for language in means if family(language) == name]
+        mean = float(np.mean([means[language] for language in family_languages]))
+        rows.append([name, ", ".join(family_languages), Number(mean, "percent")])
     blocks: list[Any] = []
-    if grouped:
+    if has_groups:
         blocks.append(Table(["Family", "Languages", Column(title, "percent")], rows))
     text = "The languages without labels."
-    if sized:
+    if has_sizes:
         order = sorted(sizes, key=sizes.__getitem__)
         columns = ["Language", Column("Words", "count"), Column(title, "percent")]
         cells = [
@@ -81,7 +81,7 @@ def section(labelled: LabelledData, scores: Scores, encoder: str) -> data.Sectio
             for x in order
         ]
         blocks.append(Table(columns, cells, title="By size of the encoder's text"))
-        groups = families if grouped else [""]
+        groups = families if has_groups else [""]
         lines = []
         for name in groups:
             members = [x for x in order if name in ("", family(x))]
@@ -90,7 +90,7 @@ def section(labelled: LabelledData, scores: Scores, encoder: str) -> data.Sectio
         blocks.append(
             Chart(
                 f"{title} by size of the text and family"
-                if grouped
+                if has_groups
                 else f"{title} by size of the text",
                 lines,
                 x="log10 of the number of words",
@@ -103,11 +103,11 @@ def section(labelled: LabelledData, scores: Scores, encoder: str) -> data.Sectio
 
 def _words(encoder: str) -> dict[str, int]:
     """Language -> number of words of the encoder's text; {} where its run does not say."""
-    kind, _, where = encoder.partition(":")
+    kind, _, folder = encoder.partition(":")
     if kind != "run":
         return {}
     try:
-        languages = atomic.read_json(os.path.join(where, "report.json"))["languages"]
+        languages = atomic.read_json(os.path.join(folder, "report.json"))["languages"]
         return {x: entry["words"] for x, entry in languages.items()}
     except (OSError, KeyError, ValueError):
         return {}

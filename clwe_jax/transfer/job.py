@@ -81,15 +81,15 @@ class Transfer(Job):
 
     def stages(self) -> list[Stage]:
         arguments = (self.config, self.workdir)
-        opened = functools.partial(transfer_encoder.open_encoder, *arguments)
+        open_encoder = functools.partial(transfer_encoder.open_encoder, *arguments)
         features = functools.partial(transfer_frozen.features, *arguments)
-        read = (_ROWS, _ENCODER)
+        needs = (_ROWS, _ENCODER)
         return [
             Stage(_ROWS, self._read, about=self._about_rows),
-            Stage(_ENCODER, opened, (_ROWS,), self._about_encoder),
-            *(() if self.tunes else (Stage(_FEATURES, features, read),)),
-            Stage(_TRAINING, self._train, (*read, _FEATURES), self._about_training),
-            Stage(_TESTS, self._test, (*read, _FEATURES, _TRAINING)),
+            Stage(_ENCODER, open_encoder, (_ROWS,), self._about_encoder),
+            *(() if self.tunes else (Stage(_FEATURES, features, needs),)),
+            Stage(_TRAINING, self._train, (*needs, _FEATURES), self._about_training),
+            Stage(_TESTS, self._test, (*needs, _FEATURES, _TRAINING)),
         ]
 
     def _about_rows(self) -> Iterator[str]:
@@ -112,8 +112,8 @@ class Transfer(Job):
         else:
             data = transfer_data.read(self.config)
             translated = self.config.transfer.translate == "test"  # into a training language
-            read = tuple({**data.train, **data.dev}) if translated else data.languages
-            model = transfer_encoder.load(encoder, encoder, read)
+            languages = tuple({**data.train, **data.dev}) if translated else data.languages
+            model = transfer_encoder.load(encoder, encoder, languages)
             yield f"encoder: {encoder}, {model!r}"
             if self.tunes:
                 encoders.tunable(model, encoder)
@@ -163,14 +163,14 @@ class Transfer(Job):
         training: Training,
     ) -> Tested:
         if features is None:
-            labels, cut = TunedTransfer(self.config, self.workdir, data, encoder).test()
+            labels, cuts = TunedTransfer(self.config, self.workdir, data, encoder).test()
         else:
             labels = transfer_frozen.test(training.layers, features, data.tests)
-            cut = {}
+            cuts = {}
         self._write_counts(data, labels[training.chosen])
         self._describe_labels(data, training.chosen)
         scores = {layer: transfer_results.scores(data, mine) for layer, mine in labels.items()}
-        return Tested(labels, scores, cut)
+        return Tested(labels, scores, cuts)
 
     def _write_counts(self, data: LabelledData, labels: Predicted) -> None:
         """The counts of each test row, for comparisons with other runs."""

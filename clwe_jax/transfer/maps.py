@@ -218,10 +218,10 @@ def _cut(
     encoder: Encoder, files: Bitext, languages: tuple[str, str], limit: int
 ) -> Iterator[Linked]:
     """The pairs as words, the sides in the order of `languages`; pairs with a side without words are left out."""
-    none: frozenset[tuple[int, int]] = frozenset()
+    no_links: frozenset[tuple[int, int]] = frozenset()
     pairs = parallel.read(files, limit)
     sides = {files.source: pairs.source, files.target: pairs.target}
     for texts in zip(*(sides[language] for language in languages)):
         words = [encoder.words(text, x) for text, x in zip(texts, languages)]
         if all(words):
-            yield Linked(*words, none, none)
+            yield Linked(*words, no_links, no_links)

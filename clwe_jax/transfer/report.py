@@ -32,34 +32,34 @@ def _task(run: RunFolder) -> type[Task]:
 def _zero_shot(run: RunFolder) -> verdict.Verdict | None:
     """The verdict on labels that one language taught and others are tested on."""
     task = _task(run)
-    learned = labelled_files.training_languages(run.option("transfer.train"))
+    train_languages = labelled_files.training_languages(run.option("transfer.train"))
     tested = {
         language: metrics[task.metric]
         for language, metrics in figures.by_subject(run.figures, task.name).items()
         if task.metric in metrics
     }
-    others = run.in_order(x for x in tested if x not in learned)
+    targets = run.in_order(x for x in tested if x not in train_languages)
     learned_figures = [
         f"{figures.percent(tested[x])} in {x}, whose labels were learned"
-        for x in learned
+        for x in train_languages
         if x in tested
     ]
     if not tested:
         return None
-    named = {"f1": "F1", "acc": "accuracy", "spearman": "rank correlation"}.get(
+    metric = {"f1": "F1", "acc": "accuracy", "spearman": "rank correlation"}.get(
         task.metric, task.metric
     )
     value = run.figures.get(f"zero_shot/{task.name}/mean_{task.metric}")
-    if not others or value is None:
-        return verdict.Verdict(f"{task.title}, {named}: {', '.join(learned_figures)}.")
-    listed = ", ".join(others) if len(others) <= 12 else f"{len(others)} languages"
+    if not targets or value is None:
+        return verdict.Verdict(f"{task.title}, {metric}: {', '.join(learned_figures)}.")
+    listed = ", ".join(targets) if len(targets) <= 12 else f"{len(targets)} languages"
     text = (
-        f"{task.title}, {named}: {figures.percent(value)} in languages without labels ({listed})"
+        f"{task.title}, {metric}: {figures.percent(value)} in languages without labels ({listed})"
         f"{''.join(f'; {x}' for x in learned_figures)}."
     )
-    levels = [run.figures.get(f"{task.name}/{x}/majority") for x in others]
+    levels = [run.figures.get(f"{task.name}/{x}/majority") for x in targets]
     if None in levels:
-        why = f"{named} has no floor; the results say what other encoders and heads reach:"
+        why = f"{metric} has no floor; the results say what other encoders and heads reach:"
         return verdict.Verdict(text, why, "clwe-jax guide results")
     level = sum(levels) / len(levels)
     return verdict.judge_figure(
@@ -78,14 +78,14 @@ def _headlines(run: RunFolder) -> list[Headline]:
     """The mean of the languages without labels, and the languages whose labels were learned."""
     task = _task(run)
     title = f"{task.title}, {'F1' if task.metric == 'f1' else 'accuracy'}"
-    learned = labelled_files.training_languages(run.option("transfer.train"))
+    train_languages = labelled_files.training_languages(run.option("transfer.train"))
     mean = Headline(
         f"zero_shot/{task.name}/mean_{task.metric}",
         f"{title}, mean of the languages without labels",
     )
     of_learned = [
         Headline(f"{task.name}/{x}/{task.metric}", f"{title}, {x}, whose labels were learned")
-        for x in learned
+        for x in train_languages
     ]
     return [mean, *of_learned]
 

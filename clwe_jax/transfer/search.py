@@ -64,12 +64,12 @@ def search(frozen: FrozenTransfer) -> list[Trial]:
     for number in range(count):
         trial = study.ask(spaces)
         values = start if not number else {name: float(trial.params[name]) for name in limits}
-        changed = options.with_values(config, {**values, "transfer.seeds": 1})
-        one = dataclasses.replace(frozen, config=changed)
+        trial_config = options.with_values(config, {**values, "transfer.seeds": 1})
+        trial_run = dataclasses.replace(frozen, config=trial_config)
         figure = CachedResult(
             os.path.join(frozen.workdir, FOLDER, f"trial{number}.json"),
-            one.made_with(),
-            one.development,
+            trial_run.made_with(),
+            trial_run.development,
         ).result()
         study.tell(trial, figure)
         trials.append(Trial(values, figure))

@@ -66,17 +66,17 @@ def _by_language(
     covered = ["Words known"] if encoder.coverage else []
     floor = ["Most frequent label"] if task.metric == "acc" else []
     several = ["Seeds"] if config.transfer.seeds > 1 else []
-    trained = set(labelled.labelled)
+    sources = set(labelled.labelled)
     how_others = "zero-shot"
     if labelled.coverage:
         how_others = f"translate-{config.transfer.translate}"
     rows = []
-    for language in sorted(scores, key=lambda x: (x not in trained, x)):
+    for language in sorted(scores, key=lambda x: (x not in sources, x)):
         seeds = [score[task.metric] for score in scores[language]]
         rows.append(
             [
                 Language(language),
-                "training" if language in trained else how_others,
+                "training" if language in sources else how_others,
                 *(Metric(f"{task.name}/{language}/{name}") for name in names),
                 *(Metric(f"{task.name}/{language}/majority") for _ in floor),
                 *(Metric(f"data/coverage/{language}") for _ in covered),
@@ -86,7 +86,7 @@ def _by_language(
         )
     zero = f"zero_shot/{task.name}/mean_{task.metric}"
     total = None
-    if any(language not in trained for language in scores):
+    if any(language not in sources for language in scores):
         blank = [""] * len(names[1:] + floor + covered + several)
         total = ["mean", how_others, Metric(zero), *blank, None]
     columns = [
@@ -97,28 +97,28 @@ def _by_language(
         *(Column(title, main=False) for title in several),
         Column("Test rows", "count", main=False),
     ]
-    how = "the encoder was frozen"
+    mode = "the encoder was frozen"
     if config.transfer.mode == "tune":
-        how = "the backbone learned with the head"
+        mode = "the backbone learned with the head"
     elif config.encoder in build.LEARNED:
-        how = "the embeddings of its pieces learned with the head"
+        mode = "the embeddings of its pieces learned with the head"
     elif encoder.reader.encoder.layers > 1:
-        how += f" (layers: {chosen or config.transfer.layers})"
+        mode += f" (layers: {chosen or config.transfer.layers})"
     if config.transfer.reduce:
-        how += "; of each text only the pivots are read"
-        how += ", in one order for both languages" if "reorder" in config.transfer.reduce else ""
+        mode += "; of each text only the pivots are read"
+        mode += ", in one order for both languages" if "reorder" in config.transfer.reduce else ""
     if "align" in encoder.made_with:
         target = encoder.made_with["align"]["languages"][0]
-        how += f"; its layers were mapped onto those of {target} by aligned words"
+        mode += f"; its layers were mapped onto those of {target} by aligned words"
     seeds_text = "One seed, so that there are no intervals"
     if several:
         seeds_text = (
             f"Means of {config.transfer.seeds} seeds with their 95% intervals (Student's t)"
         )
     text = (
-        f"Labels were learned in {', '.join(sorted(trained))} "
-        f"({sum(len(labelled.train[x]) for x in trained):,} rows) by the head {config.transfer.head.name} "
-        f"on {_ENCODERS.get(config.encoder, config.encoder)}; {how}. {seeds_text}; the best epoch "
+        f"Labels were learned in {', '.join(sorted(sources))} "
+        f"({sum(len(labelled.train[x]) for x in sources):,} rows) by the head {config.transfer.head.name} "
+        f"on {_ENCODERS.get(config.encoder, config.encoder)}; {mode}. {seeds_text}; the best epoch "
         "was chosen on the development rows of the training languages."
     )
     if how_others == "zero-shot" and total:
@@ -196,8 +196,8 @@ def _gains(
         rows = []
         for language in labelled.tests:
             ours, theirs = (
-                _counts(os.path.join(where, PREDICTIONS, f"{language}.npz"))
-                for where in (workdir, folder)
+                _counts(os.path.join(run_dir, PREDICTIONS, f"{language}.npz"))
+                for run_dir in (workdir, folder)
             )
             if ours is None or theirs is None or ours[1] != theirs[1]:
                 continue
@@ -273,16 +273,16 @@ def _confusions(labelled: LabelledData, labels: Mapping[str, Labels]) -> data.Se
         cells = []
         for label, shares, row in zip(kinds, counts / totals, counts):
             if row.any():  # no word has the label: there is no share
-                shown = zip(shares.tolist(), row)
-                numbers = [Number(x, "percent", below=f"{n:,}") if n else "" for x, n in shown]
+                pairs = zip(shares.tolist(), row)
+                numbers = [Number(x, "percent", below=f"{n:,}") if n else "" for x, n in pairs]
                 cells.append([label, *numbers])
         columns = ["Gold", *(Column(label, "percent", main=False) for label in kinds)]
         blocks.append(
             Table(columns, cells, title=Language(language), closed=f"Confusions: {language}")
         )
-    counted = "words" if labelled.tags else "test rows"
+    unit = "words" if labelled.tags else "test rows"
     text = (
-        f"A row is a gold label, a column a predicted one: the share of the gold label's {counted}, "
+        f"A row is a gold label, a column a predicted one: the share of the gold label's {unit}, "
         "and below it their number, of the first seed."
     )
     if names:
@@ -326,11 +326,11 @@ def _errors(
     blocks = []
     for language, rows in labelled.tests.items():
         predicted = labels[language]
-        wrong = [
+        errors = [
             place for place, row in enumerate(rows) if labelled.gold([row])[0] != predicted[place]
         ]
-        places = np.unique(np.linspace(0, len(wrong) - 1, min(max_rows, len(wrong))).astype(int))
-        for place in (wrong[i] for i in places.tolist()):
+        places = np.unique(np.linspace(0, len(errors) - 1, min(max_rows, len(errors))).astype(int))
+        for place in (errors[i] for i in places.tolist()):
             spoken = labelled.text_language(language)
             blocks.append(_error(rows[place], predicted[place], spoken, labelled.task.kind))
     if not blocks:

@@ -38,17 +38,17 @@ def translate_rows(config: TransferRun, workdir: str, data: LabelledData) -> Lab
         return data
     first = data.labelled[0]
     train = config.transfer.translate == "train"
-    others = [language for language in data.tests if language not in data.labelled]
+    targets = [language for language in data.tests if language not in data.labelled]
     folder = config.data.dictionaries
     if folder == "pocket":
         folder = os.path.join(workdir, "pocket", "dictionaries")
-        pocket.write_dictionaries(folder, [first, *others])
-    dictionary = dictionaries.load(folder, [first, *others], normalizer=Normalizer())
+        pocket.write_dictionaries(folder, [first, *targets])
+    dictionary = dictionaries.load(folder, [first, *targets], normalizer=Normalizer())
     counts = _counts(data, data.train[first])
     glossaries = {}
     coverage = {}
     sets = dict(data.train if train else data.tests)
-    for language in others:
+    for language in targets:
         pair = (first, language) if train else (language, first)
         # Counts of the training language choose among translations; for the others there are none.
         lexicon = glossary.of_dictionary(dictionary, *pair, {} if train else counts)
@@ -64,8 +64,8 @@ def translate_rows(config: TransferRun, workdir: str, data: LabelledData) -> Lab
             first,
             100 * coverage[language],
         )
-    changed: dict[str, Any] = {"train" if train else "tests": sets}
-    return dataclasses.replace(data, glossaries=glossaries, coverage=coverage, **changed)
+    changes: dict[str, Any] = {"train" if train else "tests": sets}
+    return dataclasses.replace(data, glossaries=glossaries, coverage=coverage, **changes)
 
 
 def _counts(data: LabelledData, rows: Rows) -> collections.Counter[str]:

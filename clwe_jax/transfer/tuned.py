@@ -60,11 +60,11 @@ class TunedTransfer:
     def train(self) -> Training | object:
         """Fine-tunes all seeds; `STOPPED` where a signal stopped it."""
         config = self._config
-        columns, cut = self._columns()
+        columns, cuts = self._columns()
         rows = len(columns["inputs"])
         settings = config.train
         per_epoch = -(-rows // settings.batch_size)
-        kept = CheckpointOptions(every_steps=per_epoch, keep=1, best=self.metric, best_mode="max")
+        saves = CheckpointOptions(every_steps=per_epoch, keep=1, best=self.metric, best_mode="max")
         options = TrainOptions(
             **{x: y for x, y in values_of(settings).items() if x != "epochs"},
             steps=settings.epochs * per_epoch,
@@ -83,7 +83,7 @@ class TunedTransfer:
                 per_epoch,
             )
             result = train.fit(
-                train.FitOptions(options, config.mesh, kept, seed),
+                train.FitOptions(options, config.mesh, saves, seed),
                 objective=self._objective,
                 optimizer=optim.from_config(config.optimizer, self._length),
                 source=ArraySource(
@@ -114,11 +114,11 @@ class TunedTransfer:
                     "speed/steps_per_second": result.steps_per_second,
                     "speed/compile_seconds": result.compile_seconds,
                 }
-        return Training(histories, cut, speed)
+        return Training(histories, cuts, speed)
 
     def _columns(self) -> tuple[dict[str, Any], collections.Counter[str]]:
         """The training rows of all languages as columns of pieces; reason -> number of cut rows."""
-        cut: collections.Counter[str] = collections.Counter()
+        cuts: collections.Counter[str] = collections.Counter()
         columns: dict[str, list[Any]] = collections.defaultdict(list)
         gold: list[Any] = []
         for language, rows in self._data.train.items():
@@ -126,7 +126,7 @@ class TunedTransfer:
             labels = self._data.label_ids(rows)
             for key, column in pieces.columns.items():
                 columns[key] += column
-            cut.update(pieces.cut)
+            cuts.update(pieces.cut)
             if self._data.tags:
                 counts = [len(x) for x in pieces.columns["words"]]
                 for (number, first), count in zip(pieces.places, counts):
@@ -134,7 +134,7 @@ class TunedTransfer:
                     gold.append(np.array(self._begun(row_labels, first), np.int32))
             else:
                 gold += labels
-        return {**columns, "gold": gold if self._data.tags else np.array(gold, np.int32)}, cut
+        return {**columns, "gold": gold if self._data.tags else np.array(gold, np.int32)}, cuts
 
     def _begun(self, labels: Sequence[int], first: int) -> list[int]:
         """The labels of a row; a constrained CRF cannot begin inside of a name, as a rest may do."""
@@ -158,14 +158,14 @@ class TunedTransfer:
         variables = [fine_tuned.best(x, self._objective, self.metric) for x in folders]
         predictor = self._predictor(variables)
         labels = {}
-        cut = {}
+        cuts = {}
         for language, rows in self._data.tests.items():
             spoken = self._data.text_language(language)
             for reason, count in self._rows(rows, spoken).cut.items():
-                cut[f"test rows ({spoken}): {reason}"] = count
+                cuts[f"test rows ({spoken}): {reason}"] = count
                 logging.warning("%d test rows (%s): %s", count, spoken, reason)
             labels[language] = self._predict(predictor, rows, spoken)
-        return {"": labels}, cut
+        return {"": labels}, cuts
 
     def _predictor(self, variables: list[Variables]) -> TunedLabellers:
         return TunedLabellers(

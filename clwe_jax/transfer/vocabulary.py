@@ -49,17 +49,17 @@ def tokenizer_of(config: TransferRun, workdir: str, data: LabelledData) -> Token
                 counter.update(segmenter.words(normalizer(sentence.text, language), language))
         elif source.startswith("text:"):
             corpus = corpora.TextCorpus(source.removeprefix("text:"), [language])
-            read, _ = corpus.count_words(
+            text_counts, _ = corpus.count_words(
                 language,
                 lambda text: segmenter.words(normalizer(text, language), language),
                 config.vocab.sample_bytes,
             )
-            counter.update(read)
+            counter.update(text_counts)
         counts[language] = dict(counter)
     logging.info("Training a %s vocabulary of %d pieces", config.vocab.kind, config.vocab.size)
     # At temperature 5 a language of little text weighs more than its share of the words.
-    mixed = tokenizers.mixed_counts(counts, 5.0)
-    vocabulary = vocab.train(config.vocab.kind, mixed, config.vocab.size, (), 0.0)
+    weighted_counts = tokenizers.mixed_counts(counts, 5.0)
+    vocabulary = vocab.train(config.vocab.kind, weighted_counts, config.vocab.size, (), 0.0)
     tokenizer = Tokenizer(languages, normalizer, segmenter, vocabulary)
     tokenizer.save(folder)
     return tokenizer

@@ -18,8 +18,8 @@ def first_divisor(words: int, numbers: Iterable[int]) -> int | None:
     Numbers whose parts have a multiple of `PAD_ROWS_TO` words come first, because every device then
     holds the same share of each part, and nothing has to be gathered.
     """
-    whole = [number for number in numbers if words % number == 0]
-    return next((n for n in whole if words // n % PAD_ROWS_TO == 0), next(iter(whole), None))
+    divisors = [number for number in numbers if words % number == 0]
+    return next((n for n in divisors if words // n % PAD_ROWS_TO == 0), next(iter(divisors), None))
 
 
 @dataclasses.dataclass(frozen=True)

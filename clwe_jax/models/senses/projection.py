@@ -44,10 +44,10 @@ def push(
 
 def moments(queue: Array, filled: Array) -> tuple[Array, Array, Array]:
     """Mean [d] of the ring, its centered rows [Q, d] (0 where empty), and their number."""
-    there = (jnp.arange(queue.shape[0]) < filled)[:, None]
+    is_filled = (jnp.arange(queue.shape[0]) < filled)[:, None]
     count = jnp.maximum(filled, 1).astype(jnp.float32)
-    mean = jnp.where(there, queue, 0.0).sum(0) / count
-    return mean, jnp.where(there, queue - mean, 0.0), count
+    mean = jnp.where(is_filled, queue, 0.0).sum(0) / count
+    return mean, jnp.where(is_filled, queue - mean, 0.0), count
 
 
 def principal_components(queue: Array, filled: Array, components: int) -> Array:

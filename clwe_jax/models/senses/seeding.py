@@ -60,13 +60,13 @@ def clusters(sample: Array, seen: Array, projection: Array, count: int, key: Arr
     # [V, R, d']
     points = jnp.einsum("vrd,dp->vrp", sample, projection)
     points /= jnp.maximum(jnp.linalg.norm(points, axis=-1, keepdims=True), _TINY)
-    there = jnp.arange(size) < seen[:, None]
+    is_filled = jnp.arange(size) < seen[:, None]
 
     def distance(centers: Array) -> Array:
         return jnp.square(points[:, None] - centers[:, :, None]).sum(-1)  # [V, k, R]
 
     # Equal odds: the first center is a uniform draw.
-    nearest = jnp.where(there, 1.0, 0.0)
+    nearest = jnp.where(is_filled, 1.0, 0.0)
     centers, fits = [], []
     for cluster in range(count):
         draws = jax.random.gumbel(jax.random.fold_in(key, cluster), (words, size))
@@ -75,15 +75,15 @@ def clusters(sample: Array, seen: Array, projection: Array, count: int, key: Arr
         pick = (odds + draws).argmax(-1)
         fits.append((nearest > _APART).any(-1))
         centers.append(jnp.take_along_axis(points, pick[:, None, None], axis=1))
-        apart = jnp.where(there, distance(centers[-1])[:, 0], 0.0)
-        nearest = apart if cluster == 0 else jnp.minimum(nearest, apart)
+        new_distances = jnp.where(is_filled, distance(centers[-1])[:, 0], 0.0)
+        nearest = new_distances if cluster == 0 else jnp.minimum(nearest, new_distances)
     fits = jnp.stack(fits, axis=1)
 
     def weights(centers: Array) -> Array:
         distances = jnp.where(fits[..., None], distance(centers), jnp.inf)
-        own = jnp.arange(count)[:, None] == distances.argmin(1)[:, None]
-        own = (own & there[:, None] & fits[..., None]).astype(jnp.float32)
-        return own / jnp.maximum(own.sum(-1, keepdims=True), 1.0)
+        assignment = jnp.arange(count)[:, None] == distances.argmin(1)[:, None]
+        assignment = (assignment & is_filled[:, None] & fits[..., None]).astype(jnp.float32)
+        return assignment / jnp.maximum(assignment.sum(-1, keepdims=True), 1.0)
 
     def lloyd(_: int, centers: Array) -> Array:
         # centers: [V, count, d'].
@@ -107,10 +107,10 @@ def inherit(table: Array, axis: int, now: Array | bool) -> Array:
       now: bool []; False leaves the table as it is.
     """
 
-    def one_part(_: Array, own: Array) -> Array:
-        # own: [..., V / K, S, ...].
-        first = jax.lax.slice_in_dim(own, 0, 1, axis=axis + 1)
-        return jnp.broadcast_to(first, own.shape)
+    def one_part(_: Array, part: Array) -> Array:
+        # part: [..., V / K, S, ...].
+        first = jax.lax.slice_in_dim(part, 0, 1, axis=axis + 1)
+        return jnp.broadcast_to(first, part.shape)
 
     return Cut(table.shape[axis]).rewrite(table, one_part, axis, now)
 
@@ -140,18 +140,18 @@ def seed_slots(
     words, slots, width = centers.shape
     cut = Cut(words)
 
-    def one_part(index: Array, own: Array) -> Array:
-        # index: int32 []; own: [V / K, S, d].
+    def one_part(index: Array, part: Array) -> Array:
+        # index: int32 []; part: [V / K, S, d].
         noise_key, cluster_key = jax.random.split(jax.random.fold_in(key, index))
         count = cut.of(seen, index)
-        base = jnp.where(count[:, None] > 0, own[:, 0], mean)[:, None]
-        noise = jax.random.normal(noise_key, (len(own), senses, width), jnp.float32)
-        new = base + deviation * noise
+        base = jnp.where(count[:, None] > 0, part[:, 0], mean)[:, None]
+        noise = jax.random.normal(noise_key, (len(part), senses, width), jnp.float32)
+        seeds = base + deviation * noise
         if sample is not None:
             rows = cut.of(sample, index)
             weights = clusters(rows, count, projection, senses, cluster_key)
             means = jnp.einsum("vsr,vrd->vsd", weights, rows)
-            new = jnp.where(weights.sum(-1, keepdims=True) > 0, means, new)
-        return jnp.concatenate([own[:, : slots - senses], new], axis=1)
+            seeds = jnp.where(weights.sum(-1, keepdims=True) > 0, means, seeds)
+        return jnp.concatenate([part[:, : slots - senses], seeds], axis=1)
 
     return cut.rewrite(centers, one_part)

@@ -133,11 +133,11 @@ def log_partition(hidden: Array, table: Array, offset: Array, chunk: int = CHUNK
     if words * slots <= chunk:
         flat = table.reshape(-1, width).astype(hidden.dtype)
         return log_sum_exp(table_scores(hidden, flat) + offset.reshape(-1))
-    parts, more = _parts(words, chunk)
-    if more:
-        table = jnp.pad(table, ((0, more), (0, 0), (0, 0)))
-        offset = jnp.pad(offset, ((0, more), (0, 0)), constant_values=-jnp.inf)
-    size = (words + more) // parts
+    parts, padding = _parts(words, chunk)
+    if padding:
+        table = jnp.pad(table, ((0, padding), (0, 0), (0, 0)))
+        offset = jnp.pad(offset, ((0, padding), (0, 0)), constant_values=-jnp.inf)
+    size = (words + padding) // parts
     return _log_partition(
         hidden, table.reshape(size, parts * slots, width), offset.reshape(size, parts * slots)
     )
@@ -230,7 +230,7 @@ def sampled_sense_cross_entropy(
     draws = jax.random.uniform(rng, choice.shape)
     # The argmax of uniform draws is a uniform choice among the enabled senses.
     senses = jnp.where(choice, draws, -1.0).argmax(-1)
-    there = choice.any(-1)
+    has_sense = choice.any(-1)
     count = len(words)
     # One gather, whose gradient is one table instead of one for samples and one for labels.
     vectors, shift = _rows(
@@ -240,20 +240,20 @@ def sampled_sense_cross_entropy(
         jnp.concatenate([words, labels.words.reshape(-1)]),
         jnp.concatenate([senses, labels.senses.reshape(-1)]),
     )
-    sampled = table_scores(hidden, vectors[:count])
-    sampled += shift[:count] - _log_counts(samples, words, enabled)
+    sample_scores = table_scores(hidden, vectors[:count])
+    sample_scores += shift[:count] - _log_counts(samples, words, enabled)
     shape = labels.words.shape
     scores = _scores(hidden, vectors[count:].reshape(*shape, -1), shift[count:].reshape(shape))
     scores -= _log_counts(samples, labels.words, enabled)
-    drawn = words * slots + senses
+    sample_ids = words * slots + senses
     # A missing translation is no label: its score, which means nothing, is in no sum.
     is_label = (labels.weights > 0).at[0].set(True)
     ids = jnp.where(is_label, labels.words * slots + labels.senses, -1)
-    negative = there & (drawn != ids[..., None]).all(0)
+    negative = has_sense & (sample_ids != ids[..., None]).all(0)
     # Equal labels, as of words spelled alike in several languages, count once.
     is_first = (ids[:, None] == ids).argmax(0) == jnp.arange(len(ids))[:, None]
     labelled = jax.nn.logsumexp(jnp.where(is_label & is_first, scores, -1e30), axis=0)
-    return _losses(_against(labelled, sampled, negative), scores, labels.weights)
+    return _losses(_against(labelled, sample_scores, negative), scores, labels.weights)
 
 
 def _log_counts(samples: Samples, words: Array, enabled: Array) -> Array:
@@ -303,10 +303,10 @@ def best_words(
     words, slots, width = table.shape
     offset = _offset(bias, enabled)
     # A block has all slots of its words, because the probabilities of a word are added.
-    parts, more = _parts(words, max(1, chunk // slots))
-    size = (words + more) // parts
-    table = jnp.pad(table, ((0, more), (0, 0), (0, 0))).reshape(size, parts, slots, width)
-    offset = jnp.pad(offset, ((0, more), (0, 0)), constant_values=-jnp.inf)
+    parts, padding = _parts(words, max(1, chunk // slots))
+    size = (words + padding) // parts
+    table = jnp.pad(table, ((0, padding), (0, 0), (0, 0))).reshape(size, parts, slots, width)
+    offset = jnp.pad(offset, ((0, padding), (0, 0)), constant_values=-jnp.inf)
     offset = offset.reshape(size, parts, slots)
 
     def compare(index, so_far):

@@ -150,28 +150,28 @@ def update(
       weights: [N]; a row with weight 0 or with an h that is not finite does not count.
       languages: language ids of the text, int [N].
     """
-    counted = _is_counted(h, weights)
-    one = counted.astype(jnp.int32)
+    is_counted = _is_counted(h, weights)
+    increment = is_counted.astype(jnp.int32)
     # A row that does not count gets an id beyond the table, where writes are dropped.
-    words = jnp.where(counted, words, state.total.shape[0])
-    total = state.total.at[words, senses].add(one, mode="drop")
-    read = dict(mode="fill", fill_value=0)
-    before = state.total.at[words, senses].get(**read)
-    uses = total.at[words, senses].get(**read) - before
-    left = _remaining_factor(config, state.warm, before, uses)
+    words = jnp.where(is_counted, words, state.total.shape[0])
+    total = state.total.at[words, senses].add(increment, mode="drop")
+    fill_options = dict(mode="fill", fill_value=0)
+    old_uses = state.total.at[words, senses].get(**fill_options)
+    uses = total.at[words, senses].get(**fill_options) - old_uses
+    factor = _remaining_factor(config, state.warm, old_uses, uses)
     # The moves of one center are added: each goes an equal share of the whole way.
-    share = (1.0 - left) / jnp.maximum(uses, 1)
-    h = jnp.where(counted[:, None], h.astype(jnp.float32), 0.0)
+    share = (1.0 - factor) / jnp.maximum(uses, 1)
+    h = jnp.where(is_counted[:, None], h.astype(jnp.float32), 0.0)
     if state.counts.shape[2] == 1:
         languages = jnp.zeros_like(words)
-    moves = share[:, None] * (h - state.centers.at[words, senses].get(**read))
+    moves = share[:, None] * (h - state.centers.at[words, senses].get(**fill_options))
     return state.replace(
         centers=state.centers.at[words, senses].add(moves, mode="drop"),
         # The projection is linear: the projected moves suffice, without a product for all centers.
         projected=state.projected.at[words, senses].add(
             project(moves, state.projection), mode="drop"
         ),
-        counts=state.counts.at[words, senses, languages].add(one, mode="drop"),
+        counts=state.counts.at[words, senses, languages].add(increment, mode="drop"),
         total=total,
     )
 
@@ -291,24 +291,24 @@ def after_step(
     h = jax.lax.stop_gradient(h)
     if state.sample is not None:
         # Before `update`, which counts the occurrences of this step.
-        kept = _is_counted(h, weights) & state.warm
-        seen = state.total.sum(1)
-        state = state.replace(sample=seeding.remember(state.sample, seen, words, h, kept))
+        is_kept = _is_counted(h, weights) & state.warm
+        counts = state.total.sum(1)
+        state = state.replace(sample=seeding.remember(state.sample, counts, words, h, is_kept))
     state = update(state, config, words, senses, h, weights, languages)
     if config.senses == 1:
         return state, jnp.array(False)
     state = push(state, h, weights)
-    done = step + 1
+    steps_done = step + 1
     # Also in a later step, because the training loop may have skipped that one.
-    seeds = state.warm & (done >= config.warmup_steps)
-    refreshes = seeds | (done % config.refresh_every == 0)
+    seeds = state.warm & (steps_done >= config.warmup_steps)
+    refreshes = seeds | (steps_done % config.refresh_every == 0)
     # Senses that are seeded in this step have no uses yet.
-    checks = ~state.warm & (done % (config.prune_every or config.refresh_every) == 0)
+    checks = ~state.warm & (steps_done % (config.prune_every or config.refresh_every) == 0)
     # The components come before the seeds, because k-means compares projected representations.
     state = _if(refreshes, refresh_projection, state)
     state = _if(seeds, lambda state: seed(state, config), state)
     if config.prune_every:
-        prunes = checks & (done >= config.prune_after)
+        prunes = checks & (steps_done >= config.prune_after)
         state = _if(prunes, lambda state: prune(state, config), state)
     if config.age_counts:
         state = _if(checks, lambda state: age(state, config), state)
@@ -333,13 +333,13 @@ def statistics(state: SenseState) -> dict[str, Array]:
     uses = counts.sum(1)
     word = uses >= state.enabled.shape[1]
     enabled = jnp.where(word[:, None], state.enabled, False).sum()
-    used = ((counts > 0) & word[:, None]).sum()
+    used_senses = ((counts > 0) & word[:, None]).sum()
     share = counts / jnp.maximum(uses, 1)[:, None]
     entropy = -jnp.where(share > 0, share * jnp.log(jnp.maximum(share, _TINY)), 0.0).sum(1)
     weight = jnp.where(word, uses, 0).astype(jnp.float32)
     words = word.sum()
     return {
-        "senses_in_use": used / jnp.maximum(enabled, 1),
+        "senses_in_use": used_senses / jnp.maximum(enabled, 1),
         "sense_entropy": (entropy * weight).sum() / jnp.maximum(weight.sum(), 1.0),
         "enabled_senses": enabled / jnp.maximum(words, 1),
         "words_in_use": words.astype(jnp.float32),

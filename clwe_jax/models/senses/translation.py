@@ -35,8 +35,8 @@ def choose(
     best = similarities.reshape(count, -1).argmax(-1).astype(jnp.int32)
     word = jnp.take_along_axis(jnp.maximum(translations, 0), best[:, None] // slots, axis=1)[:, 0]
     has = (translations >= 0).any(-1)
-    none = jnp.int32(0)
-    return jnp.where(has, word, none).astype(jnp.int32), jnp.where(has, best % slots, none), has
+    zero = jnp.int32(0)
+    return jnp.where(has, word, zero).astype(jnp.int32), jnp.where(has, best % slots, zero), has
 
 
 def cosines(

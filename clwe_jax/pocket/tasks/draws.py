@@ -93,7 +93,7 @@ class ClauseDraws(heldout.SplitSampler):
         Raises:
           ValueError: the split has no words for any kind.
         """
-        seen: set[tuple[str, ...]] = set()
+        seen_texts: set[tuple[str, ...]] = set()
         kinds = list(kinds)
         for label in itertools.cycle(labels):
             while True:
@@ -108,21 +108,21 @@ class ClauseDraws(heldout.SplitSampler):
                         )
                     continue
                 texts = render(parts)
-                if texts not in seen:
+                if texts not in seen_texts:
                     break
-            seen.add(texts)
+            seen_texts.add(texts)
             yield texts, label
 
     def _until(self, kind, label: str):
         """The parts of the first draw of a kind that belongs to the split; None without one."""
         for _ in range(_PATIENCE):
             self.trace.clear()
-            made = kind(self, label)
-            if made is None or heldout.template_part(f"{self.task}/{made[0]}") != self.part:
+            row = kind(self, label)
+            if row is None or heldout.template_part(f"{self.task}/{row[0]}") != self.part:
                 continue
-            concepts = set().union(*map(heldout.concepts_in, _clauses(made[1])))
+            concepts = set().union(*map(heldout.concepts_in, _clauses(row[1])))
             if heldout.fits(concepts - self.free, self.part):
-                return made[1]
+                return row[1]
         return None
 
     def text(self, *clauses: Clause, frame: str = "say", language: str = "") -> str:

@@ -47,9 +47,9 @@ class _Traced(NamedTuple):
 
 
 def _trace(language: str, meaning: Meaning) -> _Traced:
-    sentence, made = grammar(language).render_with_phrases(meaning)
+    sentence, phrase_tokens = grammar(language).render_with_phrases(meaning)
     phrases: dict[Any, Span] = {}
-    for phrase, tokens in made:
+    for phrase, tokens in phrase_tokens:
         places = _places(sentence.tokens, tokens)
         if len(places) == 1:
             phrases[phrase] = places[0]
@@ -59,10 +59,10 @@ def _trace(language: str, meaning: Meaning) -> _Traced:
 def _places(tokens: tuple[Token, ...], part: tuple[Token, ...]) -> list[Span]:
     """The spans at which `part` stands; the first word of a sentence has a capital."""
     size = len(part)
-    whole = _plain(tokens)
-    wanted = _plain(part)
+    plain_tokens = _plain(tokens)
+    plain_part = _plain(part)
     starts = range(len(tokens) - size + 1)
-    return [(k, k + size) for k in starts if whole[k : k + size] == wanted]
+    return [(k, k + size) for k in starts if plain_tokens[k : k + size] == plain_part]
 
 
 def _plain(tokens: tuple[Token, ...]) -> list[tuple[str, str | None]]:
@@ -110,17 +110,17 @@ def _coreference(traced: _Traced) -> list[Target]:
         or second.subject != pronoun_of(first.subject)
     ):
         return []
-    pronoun, named = (traced.phrases.get(c.subject) for c in (second, first))
-    if pronoun is None or named is None:
+    pronoun, antecedent = (traced.phrases.get(c.subject) for c in (second, first))
+    if pronoun is None or antecedent is None:
         return []
-    others = {
+    labels = {
         span: "0"
         for phrase, span in traced.phrases.items()
         if isinstance(phrase, NP)
         and phrase.noun not in PRONOUNS
-        and (span[1] <= named[0] or named[1] <= span[0])
+        and (span[1] <= antecedent[0] or antecedent[1] <= span[0])
     }
-    return [((pronoun, span), label) for span, label in sorted({**others, named: "1"}.items())]
+    return [((pronoun, span), label) for span, label in sorted({**labels, antecedent: "1"}.items())]
 
 
 def _rows(
@@ -131,13 +131,13 @@ def _rows(
     seed: int,
     domains: tuple[str, ...],
 ) -> Iterator[Row]:
-    seen = set()
+    seen_texts = set()
     without = 0
     for meaning in heldout.meanings(task, language, split, seed, domains):
         traced = _trace(language, meaning)
         spans = targets(traced)
-        if spans and traced.sentence.text not in seen:
-            seen.add(traced.sentence.text)
+        if spans and traced.sentence.text not in seen_texts:
+            seen_texts.add(traced.sentence.text)
             yield tuple(token.text for token in traced.sentence.tokens), spans
             without = 0
         without += 1

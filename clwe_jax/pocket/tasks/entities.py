@@ -79,17 +79,17 @@ class _Renamer:
 
     def people(self, np: NP) -> NP:
         """The phrase, or the name of a person; two names where it is plural."""
-        two = np.plural or np.other is not None
+        is_plural = np.plural or np.other is not None
         able = self.person(np) and (np.other is None or self.person(np.other))
         if not able or self.random.random() < 0.35:
             return np
         first = self._one(self._kind(np.noun))
-        if not two:
+        if not is_plural:
             return NP(first, det="name")
-        other = self._one(self._kind(np.other.noun if np.other else np.noun))
-        while self._words(first) & self._words(other):  # "Anna and Anna Meyer" are one person
-            other = self._one(self._kind(np.other.noun if np.other else np.noun))
-        return NP(first, det="name", other=NP(other, det="name"))
+        second = self._one(self._kind(np.other.noun if np.other else np.noun))
+        while self._words(first) & self._words(second):  # "Anna and Anna Meyer" are one person
+            second = self._one(self._kind(np.other.noun if np.other else np.noun))
+        return NP(first, det="name", other=NP(second, det="name"))
 
     def _words(self, name: str) -> set[str]:
         return {word for word, tag in self.known.by_id[name].words if tag != "O"}
@@ -138,34 +138,34 @@ def named_entities(
     """
     heldout.check_split(split)
     grammar(language)
-    known = names(language, split)
+    name_lists = names(language, split)
     stream = heldout.meanings("entities", language, split, seed, domains)
-    renamer = _Renamer(known, random.Random(f"names/{language}/{split}/{seed}"))
-    return list(itertools.islice(_rows(stream, known, renamer), rows))
+    renamer = _Renamer(name_lists, random.Random(f"names/{language}/{split}/{seed}"))
+    return list(itertools.islice(_rows(stream, name_lists, renamer), rows))
 
 
 def _rows(stream: Iterator[Meaning], known: Names, renamer: _Renamer) -> Iterator[Row]:
-    waiting: dict[str, list[Meaning]] = {"PER": [], "LOC": [], "ORG": []}
-    seen: set[str] = set()
-    for wanted in itertools.cycle(_TURNS):
+    queues: dict[str, list[Meaning]] = {"PER": [], "LOC": [], "ORG": []}
+    seen_texts: set[str] = set()
+    for name_type in itertools.cycle(_TURNS):
         while True:
-            if wanted and waiting[wanted]:
-                meaning = waiting[wanted].pop()
+            if name_type and queues[name_type]:
+                meaning = queues[name_type].pop()
             else:
                 meaning = next(stream)
-                if wanted:
+                if name_type:
                     meaning = renamer.meaning(meaning)
                     types = _types(meaning)
-                    if wanted not in types:
+                    if name_type not in types:
                         for type_ in types:
-                            if len(waiting[type_]) < _WAITING:
-                                waiting[type_].append(meaning)
+                            if len(queues[type_]) < _WAITING:
+                                queues[type_].append(meaning)
                         continue
             sentence = known.grammar.render(meaning)
             words, tags = _label_names(sentence, known)
             # A question leaves out the phrase that it asks for, perhaps the name.
-            if sentence.text not in seen and (not wanted or f"B-{wanted}" in tags):
-                seen.add(sentence.text)
+            if sentence.text not in seen_texts and (not name_type or f"B-{name_type}" in tags):
+                seen_texts.add(sentence.text)
                 yield words, tags
                 break
 

@@ -123,9 +123,9 @@ def _words(language: str) -> dict[str, str]:
         tags |= dict.fromkeys(("人", "匹", "つ", "個"), "NOUN") if language == "ja" else {}
     if language == "zh":
         for entry in load().verbs.values():
-            rest = entry["zh"].partition(" ")[2]
-            if rest[:1] in (">", "+"):
-                tags.setdefault(rest[1:], "ADP")
+            government = entry["zh"].partition(" ")[2]
+            if government[:1] in (">", "+"):
+                tags.setdefault(government[1:], "ADP")
     return tags
 
 
@@ -169,8 +169,8 @@ class _Place:
     def kind(self, step: int) -> str:
         """The tag of a word with a concept so many places on; '' for other words."""
         place = self.place + step
-        known = 0 <= place < len(self.tokens) and self.tokens[place].concept
-        return content(self.tokens[place], self.language) if known else ""
+        has_concept = 0 <= place < len(self.tokens) and self.tokens[place].concept
+        return content(self.tokens[place], self.language) if has_concept else ""
 
     def ends(self) -> bool:
         """Whether a punctuation mark follows."""

@@ -47,15 +47,15 @@ def _draw_rows(
 ) -> list[tuple[tuple[str, ...], tuple[Clause, ...], str]]:
     """Texts, the clauses that they say, and the label of each row."""
     kinds = (_vary_details,) * 8 + (_compare,) * 2 + (_describe,) * 2
-    meant: dict[tuple[str, ...], tuple[Clause, ...]] = {}
+    meanings: dict[tuple[str, ...], tuple[Clause, ...]] = {}
 
     def render(clauses: tuple[Clause, Clause]) -> tuple[str, ...]:
         texts = tuple(draws.text(clause) for clause in clauses)
-        meant.setdefault(texts, clauses)
+        meanings.setdefault(texts, clauses)
         return texts
 
     labelled = itertools.islice(draws.rows(LABELS, kinds, render), rows)
-    return [(texts, meant[texts], label) for texts, label in labelled]
+    return [(texts, meanings[texts], label) for texts, label in labelled]
 
 
 def _negate(c: Clause) -> Clause:
@@ -65,7 +65,7 @@ def _negate(c: Clause) -> Clause:
 def _drop_details(draws: ClauseDraws, c: Clause) -> Clause | None:
     """The clause without some of its details; None where it has none."""
     dwells = "dwell" in draws.world.lexicon.verbs[c.verb]["flags"]
-    less = {
+    reductions = {
         "place": c.place and not dwells and c._replace(place=None),
         "time": c.time and c._replace(time=None, fronted=False),
         "manner": c.manner and c._replace(manner=None),
@@ -73,13 +73,13 @@ def _drop_details(draws: ClauseDraws, c: Clause) -> Clause | None:
         "subject": c.subject.adj and c._replace(subject=c.subject._replace(adj=None)),
         "obj": c.obj and c.obj.adj and c._replace(obj=c.obj._replace(adj=None)),
     }
-    have = [key for key, clause in less.items() if clause]
+    have = [key for key, clause in reductions.items() if clause]
     if not have:
         return None
     drop = [key for key in have if draws.uniform() < 0.6] or [draws.pick(have)]
     result = c
     for key in drop:
-        result = result._replace(**{key: getattr(less[key], key)})
+        result = result._replace(**{key: getattr(reductions[key], key)})
     return result._replace(fronted=result.fronted and result.time is not None)
 
 
@@ -88,15 +88,15 @@ def _vary_details(draws: ClauseDraws, label: str):
     if label == "neutral" and draws.uniform() < 0.3:
         return _act_otherwise(draws)
     event = draws.statement()
-    less = event and _drop_details(draws, event.clause)
-    if not less:
+    general = event and _drop_details(draws, event.clause)
+    if not general:
         return None
-    more = event.clause
+    specific = event.clause
     flip = draws.uniform() < 0.45
     pairs = {
-        "entailment": ((more, less), (_negate(less), _negate(more))),
-        "neutral": ((less, more), (_negate(more), _negate(less))),
-        "contradiction": ((more, _negate(less)), (_negate(less), more)),
+        "entailment": ((specific, general), (_negate(general), _negate(specific))),
+        "neutral": ((general, specific), (_negate(specific), _negate(general))),
+        "contradiction": ((specific, _negate(general)), (_negate(general), specific)),
     }
     premise, hypothesis = pairs[label][flip]
     return f"{shape_of(premise)}>{shape_of(hypothesis)}", (premise, hypothesis)
@@ -156,8 +156,8 @@ def _describe(draws: ClauseDraws, label: str):
         second = opposite(clause) if draws.uniform() < 0.5 else _negate(clause)
     else:
         adjectives = next(a for n, a in draws.world.states[domain] if clause.subject.noun in n)
-        other = draws.other(adjectives, clause.adj, OPPOSITE[clause.adj])
-        if other is None or {other, clause.adj} & _WARMTH == {other, clause.adj}:
+        adjective = draws.other(adjectives, clause.adj, OPPOSITE[clause.adj])
+        if adjective is None or {adjective, clause.adj} & _WARMTH == {adjective, clause.adj}:
             return None
-        second = clause._replace(adj=other, negated=draws.uniform() < 0.5)
+        second = clause._replace(adj=adjective, negated=draws.uniform() < 0.5)
     return f"is-{clause.tense}-{clause.subject.plural}-{clause.subject.det}", (clause, second)

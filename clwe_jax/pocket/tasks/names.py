@@ -103,9 +103,9 @@ def names(language: str, split: str) -> Names:
         ("women", "woman", {"de": "die", "es": "f", "fr": "f"}),
         ("men", "person", {"de": "der", "es": "m", "fr": "m"}),
     ):
-        given = part(lists[f"{kind} {language}"], split)
-        pairs = list(itertools.product(given, families))
-        short = [("", b) for b in families] if language == "ja" else [(a, "") for a in given]
+        given_names = part(lists[f"{kind} {language}"], split)
+        pairs = list(itertools.product(given_names, families))
+        short = [("", b) for b in families] if language == "ja" else [(a, "") for a in given_names]
         # Short names as often as whole ones; a Chinese name is always whole.
         short *= 0 if language == "zh" else len(pairs) // len(short)
         for number, (a, b) in enumerate([*pairs, *short]):
@@ -123,8 +123,8 @@ def names(language: str, split: str) -> Names:
         by_id[key] = Name(_tag_words(cells[language], "LOC"), _CITY_FLAGS, gender, "name")
         cities.append(key)
     for number, line in enumerate(part(lists["organisations"], split)):
-        latin, *others = map(str.strip, line.split("|"))
-        stem = dict(zip(_UNSPACED, others, strict=True)).get(language, latin)
+        latin, *other_stems = map(str.strip, line.split("|"))
+        stem = dict(zip(_UNSPACED, other_stems, strict=True)).get(language, latin)
         key = f"{COMPANY}.{number}"
         gender = {"de": "die", "es": "f", "fr": "f"}.get(language, "")
         by_id[key] = Name(_tag_words(stem, "ORG"), _COMPANY_FLAGS, gender, "name")

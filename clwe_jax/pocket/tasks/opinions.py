@@ -66,22 +66,22 @@ def _review(draws: ClauseDraws, label: str):
         # "We do not love it" is a complaint; no verb says the same without a negation.
         kinds = [_property, _mood] if not negated else [_property]
         kinds += [_feeling] if (label == "neg") == negated else []
-        made = draws.pick(kinds)(draws, label, domain, negated)
-        if made is None or made[1] in clauses:
+        opinion = draws.pick(kinds)(draws, label, domain, negated)
+        if opinion is None or opinion[1] in clauses:
             return None
-        templates.append(made[0])
-        clauses.append(made[1])
+        templates.append(opinion[0])
+        clauses.append(opinion[1])
     return "+".join(templates), clauses
 
 
 def _property(draws: ClauseDraws, label: str, domain: str, negated: bool):
     """'This soup is delicious', or 'not cold'."""
-    wanted = _GOOD if (label == "pos") != negated else _BAD
+    polar_adjectives = _GOOD if (label == "pos") != negated else _BAD
     tables = []
     for nouns, adjectives in draws.world.states[domain]:
-        kept = [a for a in adjectives if a in wanted]
-        if kept:
-            tables.append((nouns, kept))
+        matches = [a for a in adjectives if a in polar_adjectives]
+        if matches:
+            tables.append((nouns, matches))
     if not tables:
         return None
     nouns, adjectives = draws.pick(tables)
@@ -89,9 +89,9 @@ def _property(draws: ClauseDraws, label: str, domain: str, negated: bool):
     tense = "past" if draws.uniform() < 0.5 else "present"
     unique = draws.world.kind[noun] == "unique"
     det = "this" if draws.uniform() < 0.3 and not unique else "def"
-    many = not (unique or draws.world.lexicon.mass(noun)) and draws.uniform() < 0.3
+    is_plural = not (unique or draws.world.lexicon.mass(noun)) and draws.uniform() < 0.3
     clause = Clause(
-        "is", NP(noun, many, det), adj=draws.pick(adjectives), tense=tense, negated=negated
+        "is", NP(noun, is_plural, det), adj=draws.pick(adjectives), tense=tense, negated=negated
     )
     return f"property-{tense}-{negated}-{det}", ("say", clause)
 
@@ -125,7 +125,7 @@ def topics(language: str, split: str, rows: int, seed: int, domains: tuple[str, 
 
     Args, errors: as of `named_entities`.
     """
-    known = load().domain_of
+    owners = load().domain_of
     rules = grammar(language)
     streams = [
         heldout.meanings(f"topics/{domain}", language, split, seed, (domain,)) for domain in domains
@@ -134,8 +134,8 @@ def topics(language: str, split: str, rows: int, seed: int, domains: tuple[str, 
     for domain, stream in itertools.cycle(zip(domains, streams)):
         if len(domain_of) == rows:
             break
-        own = (m for m in stream if any(known[x] == domain for x in heldout.concepts_of(m)))
-        while (text := _text(rules, own)) in domain_of:
+        meanings = (m for m in stream if any(owners[x] == domain for x in heldout.concepts_of(m)))
+        while (text := _text(rules, meanings)) in domain_of:
             pass
         domain_of[text] = domain
     return list(domain_of.items())

@@ -42,14 +42,14 @@ def _exchange_people(draws: ClauseDraws, label: str):
         return None
     c = event.clause
     role = "receiver" if draws.people(c.receiver) else "obj"
-    whom = getattr(c, role)
-    if not (draws.people(c.subject) and draws.people(whom)) or whom.noun == c.subject.noun:
+    partner = getattr(c, role)
+    if not (draws.people(c.subject) and draws.people(partner)) or partner.noun == c.subject.noun:
         return None
-    changed = c._replace(subject=whom, **{role: c.subject})
+    swapped_clause = c._replace(subject=partner, **{role: c.subject})
     if draws.uniform() < 0.5:  # else a sentence with unusual roles would give the label away
-        c, changed = changed, c
-    other = (c if label == PARAPHRASE else changed)._replace(fronted=not c.fronted)
-    return f"moved-{shape_of(c)}", ((c,), (other,))
+        c, swapped_clause = swapped_clause, c
+    second_clause = (c if label == PARAPHRASE else swapped_clause)._replace(fronted=not c.fronted)
+    return f"moved-{shape_of(c)}", ((c,), (second_clause,))
 
 
 def _turn_clauses(draws: ClauseDraws, label: str):
@@ -64,11 +64,11 @@ def _turn_clauses(draws: ClauseDraws, label: str):
     if a.subject.noun == b.subject.noun or a.verb == b.verb:
         return None
     template = f"turned-{shape_of(a)}+{shape_of(b)}"
-    changed = (a._replace(subject=b.subject), b._replace(subject=a.subject))
-    first, changed = ((a, b), changed) if draws.uniform() < 0.5 else (changed, (a, b))
+    turned_pair = (a._replace(subject=b.subject), b._replace(subject=a.subject))
+    first, turned_pair = ((a, b), turned_pair) if draws.uniform() < 0.5 else (turned_pair, (a, b))
     if label == PARAPHRASE:
         return template, (first, first[::-1])
-    return template, (first, changed if draws.uniform() < 0.5 else changed[::-1])
+    return template, (first, turned_pair if draws.uniform() < 0.5 else turned_pair[::-1])
 
 
 def _compare(draws: ClauseDraws, label: str):
@@ -114,27 +114,27 @@ def _grade(draws: ClauseDraws, label: str):
     table = event.table
     template = f"graded-{shape_of(c)}"
     if label == "0":
-        other = draws.statement()
-        return (template, (c, other.clause)) if other and other.domain != event.domain else None
+        second = draws.statement()
+        return (template, (c, second.clause)) if second and second.domain != event.domain else None
     parts = ["subject", "verb", *(x for x in ("obj", "place", "time") if getattr(c, x))]
-    kept = round(len(parts) * int(label) / _MAX_SCORE)
+    kept_count = round(len(parts) * int(label) / _MAX_SCORE)
     # A sentence of few parts has the scores of its own only roughly.
-    if abs(_MAX_SCORE * kept / len(parts) - int(label)) > 0.7:
+    if abs(_MAX_SCORE * kept_count / len(parts) - int(label)) > 0.7:
         return None
     fixed = [part for part in parts if part == "verb" and len(set(table.verbs)) == 1]
-    changed = set(parts)
-    while len(changed) > len(parts) - kept:
-        changed.discard(fixed.pop() if fixed else draws.pick(parts))
-    if not changed and not c.time:
+    changed_parts = set(parts)
+    while len(changed_parts) > len(parts) - kept_count:
+        changed_parts.discard(fixed.pop() if fixed else draws.pick(parts))
+    if not changed_parts and not c.time:
         return None
-    other = c
-    for part in sorted(changed):
-        other = _change_part(draws, other, part, table)
-        if other is None:
+    second = c
+    for part in sorted(changed_parts):
+        second = _change_part(draws, second, part, table)
+        if second is None:
             return None
-    if c.time and "time" not in changed:
-        other = other._replace(fronted=not c.fronted)
-    return template, (c, other)
+    if c.time and "time" not in changed_parts:
+        second = second._replace(fronted=not c.fronted)
+    return template, (c, second)
 
 
 def _change_part(draws: ClauseDraws, c: Clause, part: str, table) -> Clause | None:

@@ -18,13 +18,13 @@ def parts_of_speech(
     """
     render = grammar(language).render
     tagged = []
-    seen = set()
+    seen_texts = set()
     for meaning in heldout.meanings("speech", language, split, seed, domains):
         if len(tagged) == rows:
             break
         sentence = render(meaning)
-        if sentence.text not in seen:
-            seen.add(sentence.text)
+        if sentence.text not in seen_texts:
+            seen_texts.add(sentence.text)
             tokens = sentence.tokens
             tags = tuple(tag(tokens, place, language) for place in range(len(tokens)))
             tagged.append((tuple(token.text for token in tokens), tags))

@@ -131,26 +131,26 @@ def read(files: AlignmentFiles, limit: int = 0) -> list[Linked]:
         whether they begin with 0 or 1, or more than one link in a hundred beyond its sentence; the
         message names the file and line.
     """
-    parsed = _read_links(files.links)
-    pairs = _join(files, parsed, _sentences(files))
-    first = _first_place(files, [(row.links, sides) for row, sides in zip(parsed, pairs)])
+    link_rows = _read_links(files.links)
+    pairs = _join(files, link_rows, _sentences(files))
+    first = _first_place(files, [(row.links, sides) for row, sides in zip(link_rows, pairs)])
     logging.info("%s: words are numbered from %d", files.links, first)
     linked = []
     beyond = []
     count = 0
-    for row, (source, target) in zip(parsed, pairs):
-        moved = []
+    for row, (source, target) in zip(link_rows, pairs):
+        links = []
         for i, kind, j in row.links:
             count += 1
             if 0 <= i - first < len(source) and 0 <= j - first < len(target):
-                moved.append((i - first, kind, j - first))
+                links.append((i - first, kind, j - first))
             elif min(i, j) >= first:  # NAACL's 0 is no word
                 beyond.append(
                     f"{files.links}:{row.line}: the link {i}-{j} is beyond the sentence of "
                     f"{len(source)} and {len(target)} words (numbered from {first})"
                 )
-        sure = frozenset((i, j) for i, kind, j in moved if kind == "-")
-        linked.append(Linked(source, target, sure, sure | {(i, j) for i, _, j in moved}))
+        sure = frozenset((i, j) for i, kind, j in links if kind == "-")
+        linked.append(Linked(source, target, sure, sure | {(i, j) for i, _, j in links}))
     if len(beyond) * _LINKS_PER_STRAY > count:
         raise ValueError(beyond[0])
     if beyond:

@@ -25,19 +25,19 @@ def check(config: ClcrRun, workdir: str) -> None:
             "(train, tests), or --config.clcr.entailment.seeds=0"
         )
     for side, language in zip(("source", "target"), names):
-        named = getattr(settings, side)
-        where = named.partition(":")[2]
-        if where and not os.path.isdir(where):
+        model = getattr(settings, side)
+        path = model.partition(":")[2]
+        if path and not os.path.isdir(path):
             raise FileNotFoundError(
-                f"config.clcr.{side}={named}: {where} is no folder. Train the model: "
-                f"--config=configs/mbert.py --workdir={where} --config.data.languages={language} "
+                f"config.clcr.{side}={model}: {path} is no folder. Train the model: "
+                f"--config=configs/mbert.py --workdir={path} --config.data.languages={language} "
                 "--config.data.dictionaries="
             )
-    where = settings.entailment.multilingual.partition(":")[2]
-    if where and not os.path.isdir(where):
+    path = settings.entailment.multilingual.partition(":")[2]
+    if path and not os.path.isdir(path):
         raise FileNotFoundError(
-            f"config.clcr.entailment.multilingual={settings.entailment.multilingual}: {where} is no "
-            f"folder. Train the model: --config=configs/mbert.py --workdir={where} "
+            f"config.clcr.entailment.multilingual={settings.entailment.multilingual}: {path} is no "
+            f"folder. Train the model: --config=configs/mbert.py --workdir={path} "
             f"--config.data.languages={names[1]},{names[0]}"
         )
     for folder in filter(None, map(str.strip, settings.hub.split(","))):

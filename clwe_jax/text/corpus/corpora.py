@@ -191,19 +191,19 @@ class TextCorpus:
     def _blocks(self, language: str, limit: int | None, counts: LineCounts) -> Iterator[list[str]]:
         files = self.files[language]
         sizes = [os.path.getsize(path) for path in files]
-        read = 0.0
+        byte_count = 0.0
         for path, size in zip(files, sizes):
             part = None if limit is None else limit * size / max(1, sum(sizes))
-            read += min((yield from lines.iterate_blocks(path, counts, part)), size)
-        counts.share = read / max(1, sum(sizes))
+            byte_count += min((yield from lines.iterate_blocks(path, counts, part)), size)
+        counts.share = byte_count / max(1, sum(sizes))
 
 
 def describe_repairs(languages: Mapping[str, LineCounts | LanguageStats]) -> dict[str, int]:
     """Fault of the lines of a language -> number of mended lines, for the report; no zeros."""
     repairs: dict[str, int] = {}
     for language, counts in languages.items():
-        read = LineCounts(counts.lines, counts.repaired_lines, counts.windows_lines)
-        repairs |= read.describe_repairs(f"in {language}")
+        line_counts = LineCounts(counts.lines, counts.repaired_lines, counts.windows_lines)
+        repairs |= line_counts.describe_repairs(f"in {language}")
     return repairs
 
 
@@ -227,12 +227,12 @@ def files_of(directory: str, language: str) -> list[str]:
     folder = os.path.join(directory, name) if name else ""
     if os.path.isdir(folder):
         files += sorted(os.path.join(folder, name) for name in os.listdir(folder) if _is_text(name))
-    chosen: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for path in files:
-        first = chosen.setdefault(strip_compression(path), path)
+        first = by_name.setdefault(strip_compression(path), path)
         if first is not path:
             logging.warning("%s is not read, as %s is read", path, first)
-    return list(chosen.values())
+    return list(by_name.values())
 
 
 def _languages_in(directory: str) -> list[str]:
@@ -305,17 +305,17 @@ def inspect(
             if entries and covered < _NEAR_ZERO * total:
                 _warn_near_zero(language, counter, covered / total, dictionary)
         scale = 1 / counts.share if counts.share else 1.0
-        ordered = by_count(counter)
-        listed = (word for word, _ in ordered if word[0].isalpha())
+        word_counts = by_count(counter)
+        frequent_words = (word for word, _ in word_counts if word[0].isalpha())
         result[language] = LanguageStats(
             lines=round(counts.lines * scale),
             words=round(total * scale),
             covered_words=round(covered * scale),
             repaired_lines=round(counts.repaired_lines * scale),
             windows_lines=round(counts.windows_lines * scale),
-            frequent=list(itertools.islice(listed, _FREQUENT)),
+            frequent=list(itertools.islice(frequent_words, _FREQUENT)),
             counted=total,
-            counts=dict(ordered[: frequencies.MAX_WORDS]),
+            counts=dict(word_counts[: frequencies.MAX_WORDS]),
         )
         if is_other_encoding(counts.lines, counts.repaired_lines):
             raise ValueError(
@@ -345,11 +345,11 @@ def _warn_near_zero(
     total = sum(count for _, count in probe)
     best = 0.0
     fitting = ""
-    for other in sorted(set(dictionary.languages) - {language}):
-        share = sum(n for word, n in probe if dictionary.id(word, other) >= 0) / total
+    for candidate in sorted(set(dictionary.languages) - {language}):
+        share = sum(n for word, n in probe if dictionary.id(word, candidate) >= 0) / total
         if share > best:
             best = share
-            fitting = other
+            fitting = candidate
     text = (
         f"The dictionaries cover only {coverage:.2%} of the running words in {language}: almost "
         "no word will be switched. "

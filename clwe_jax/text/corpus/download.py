@@ -188,33 +188,33 @@ def _fetch_once(url: str, part: str, timeout: float) -> None:
     Raises:
       OSError, ValueError: the transfer stopped, or the size differs from the server's.
     """
-    have = os.path.getsize(part) if os.path.exists(part) else 0
-    headers = {"Range": f"bytes={have}-"} if have else {}
+    offset = os.path.getsize(part) if os.path.exists(part) else 0
+    headers = {"Range": f"bytes={offset}-"} if offset else {}
     request = urllib.request.Request(url, headers=headers)
     try:
         answer = urllib.request.urlopen(request, timeout=timeout)
     except urllib.error.HTTPError as error:
         if error.code == 416:  # no byte follows: the part is complete, or belongs to another file
             size = _total(error.headers.get("Content-Range"))
-            if size == have:
+            if size == offset:
                 return
             os.remove(part)
-            raise ValueError(f"{part} had {have:,} bytes of {size}; it is removed") from error
+            raise ValueError(f"{part} had {offset:,} bytes of {size}; it is removed") from error
         raise
     with answer:
         resumed = answer.status == 206
         length = answer.headers.get("Content-Length")
         size = _total(answer.headers.get("Content-Range")) if resumed else None
         if size is None and length is not None:
-            size = int(length) + (have if resumed else 0)
+            size = int(length) + (offset if resumed else 0)
         with open(part, "ab" if resumed else "wb") as file:
             while block := answer.read(_BLOCK):
                 file.write(block)
-    got = os.path.getsize(part)
-    if size is not None and got != size:
-        if got > size:
+    byte_count = os.path.getsize(part)
+    if size is not None and byte_count != size:
+        if byte_count > size:
             os.remove(part)
-        raise ValueError(f"got {got:,} bytes of {size:,}")
+        raise ValueError(f"got {byte_count:,} bytes of {size:,}")
 
 
 def _total(content_range: str | None) -> int | None:

@@ -143,11 +143,11 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
         x: {} for x in languages if any(x in (files.source, files.target) for files in bitexts)
     }
     references: dict[str, dict[int, str]] = {language: {} for language in rows}
-    skipped: dict[str, int] = {}
+    skip_counts: dict[str, int] = {}
     parts: dict[tuple[str, str], list[np.ndarray]] = {}
 
     def add(files: Bitext, pairs: SentencePairs) -> None:
-        skipped.update(pairs.skipped)
+        skip_counts.update(pairs.skipped)
         sides = {files.source: pairs.source, files.target: pairs.target}
         pair = tuple(language for language in rows if language in sides)
         columns = []
@@ -172,7 +172,7 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
         sentences={language: list(rows_of_texts) for language, rows_of_texts in rows.items()},
         texts=texts,
         pairs={pair: np.concatenate(tables) for pair, tables in parts.items()},
-        skipped=skipped,
+        skipped=skip_counts,
         files=tuple(sorted(set().union(*(files.paths for files in bitexts)))),
         references=references,
     )
@@ -232,23 +232,23 @@ class Reader:
         name = " and ".join(files.paths)
         readers = {LINES: _read_lines, COLUMNS: _read_columns}
         if files.kind in readers:
-            sentence_pairs, skipped = readers[files.kind](files.paths, limit)
+            sentence_pairs, skip_counts = readers[files.kind](files.paths, limit)
         elif files.kind == UNITS:
-            sentence_pairs, skipped = self._read_units(files, limit)
+            sentence_pairs, skip_counts = self._read_units(files, limit)
         else:
-            sentence_pairs, skipped = self._read_verses(files, limit)
+            sentence_pairs, skip_counts = self._read_verses(files, limit)
         pairs = [(a, b) for a, b in sentence_pairs if a and b]
         if len(pairs) < len(sentence_pairs):
-            skipped[f"lines of {name} with an empty side"] = len(sentence_pairs) - len(pairs)
-        for what, count in skipped.items():
-            logging.warning("%d %s are left out", count, what)
+            skip_counts[f"lines of {name} with an empty side"] = len(sentence_pairs) - len(pairs)
+        for reason, count in skip_counts.items():
+            logging.warning("%d %s are left out", count, reason)
         if not pairs:
             raise ValueError(
                 f"{name}: no line has a sentence and its translation"
                 + (". A table has a tab between the two" if files.kind == COLUMNS else "")
                 + (" in the verses that are selected" if files.selection.parts else "")
             )
-        return SentencePairs([a for a, _ in pairs], [b for _, b in pairs], skipped)
+        return SentencePairs([a for a, _ in pairs], [b for _, b in pairs], skip_counts)
 
     def _read_units(
         self, files: Bitext, limit: int
@@ -268,13 +268,13 @@ class Reader:
         self, files: Bitext, limit: int
     ) -> tuple[list[tuple[str, str]], dict[str, int]]:
         first, second = (self.verses(path, files.selection) for path in files.paths)
-        skipped = {**first.skipped, **second.skipped}
+        skip_counts = {**first.skipped, **second.skipped}
         sentence_pairs, left_out = verse_files.pair(first, second)
         if left_out:
-            skipped[f"joined verses of {' and '.join(files.paths)} that one side lacks in part"] = (
-                left_out
-            )
-        return sentence_pairs[: limit or None], skipped
+            skip_counts[
+                f"joined verses of {' and '.join(files.paths)} that one side lacks in part"
+            ] = left_out
+        return sentence_pairs[: limit or None], skip_counts
 
 
 def _lines(path: str) -> list[str]:
@@ -319,8 +319,8 @@ def _text_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
     width = statistics.mode(map(len, rows)) if rows else 0
     rows = [row for row in rows if len(row) == width]
     empty = [sum(bool(_NO_TEXT.fullmatch(x.strip())) for x in column) for column in zip(*rows)]
-    kept = [c for c, count in enumerate(empty) if 2 * count <= len(rows)]
-    return (kept[0], kept[1]) if len(kept) > 1 else (0, 1)
+    text_columns = [c for c, count in enumerate(empty) if 2 * count <= len(rows)]
+    return (text_columns[0], text_columns[1]) if len(text_columns) > 1 else (0, 1)
 
 
 def _read_lines(paths: tuple[str, ...], limit: int) -> tuple[list[tuple[str, str]], dict[str, int]]:

@@ -75,10 +75,10 @@ class Bitext:
 
 def split_place(place: str) -> tuple[str, Selection]:
     """The folder of a place, and the verses that it selects: `DIR@JOH`, or `DIR@-JOH` for all others."""
-    folder, mark, selected = place.rpartition(_MARK)
+    folder, mark, verses = place.rpartition(_MARK)
     if not mark or os.path.exists(place):
         return place, Selection()
-    return folder, verse_references.select(selected)
+    return folder, verse_references.select(verses)
 
 
 def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Bitext], list[str]]:
@@ -97,11 +97,11 @@ def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Bitext
     """
     base, selection = split_place(place)
     if os.path.isdir(base):
-        pairs, alone = _in_folder(base, languages)
+        pairs, unpaired_names = _in_folder(base, languages)
     else:
         pairs = _with_beginning(base, languages)
-        alone = []
-    if not pairs and not alone:
+        unpaired_names = []
+    if not pairs and not unpaired_names:
         present = list(filter(os.path.isfile, glob.glob(os.path.join(glob.escape(base), "*"))))
         beginning = _common_beginning(present, languages)
         advice = unpacking.describe_unread(present, _ADVICE, _RENAME)
@@ -109,13 +109,13 @@ def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Bitext
             advice = f"Name the beginning of its files: --config.{option}={beginning}"
         message = f"config.{option}={place} names no parallel text: {HELP}. {advice}"
         raise FileNotFoundError(message.rstrip())
-    kept = [x for x in pairs if {x.source, x.target} <= set(languages)]
-    absent = [x.name for x in pairs if x not in kept] + alone
+    texts = [x for x in pairs if {x.source, x.target} <= set(languages)]
+    absent = [x.name for x in pairs if x not in texts] + unpaired_names
     if selection.parts and not selection.without:
-        kept = [files for files in kept if files.kind == VERSES]  # other text has no references
+        texts = [files for files in texts if files.kind == VERSES]  # other text has no references
     if absent:
         _log_left_out(base, ", ".join(absent))
-    return [dataclasses.replace(files, selection=selection) for files in kept], absent
+    return [dataclasses.replace(files, selection=selection) for files in texts], absent
 
 
 def _common_beginning(paths: Iterable[str], languages: Sequence[str]) -> str:
@@ -170,10 +170,10 @@ def _with_beginning(stem: str, languages: Sequence[str]) -> list[Bitext]:
             continue  # the links of two of these files
         path = os.path.join(folder, name)
         language = name_in(end, languages)
-        other = files.setdefault(language, path)
-        if other is not path:
+        first_path = files.setdefault(language, path)
+        if first_path is not path:
             raise ValueError(
-                f"{other} and {path} are both in {language}: keep one of them, or name "
+                f"{first_path} and {path} are both in {language}: keep one of them, or name "
                 "the other by another language"
             )
     if len(files) == 1:

@@ -23,10 +23,10 @@ _NUMBER = re.compile(r"\d[.):]")
 
 def sentence_key(text: str) -> str:
     """The same for sentences to mine that differ in case, punctuation, white space or a list's number alone."""
-    folded = text.casefold()
+    key = text.casefold()
     # `_LISTED` is tried at every place of a text, and most texts have no such number.
-    folded = _LISTED.sub("", folded) if _NUMBER.search(folded) else folded
-    return " ".join(folded.translate(_marks()).split()) or text
+    key = _LISTED.sub("", key) if _NUMBER.search(key) else key
+    return " ".join(key.translate(_marks()).split()) or text
 
 
 @functools.cache
@@ -54,12 +54,12 @@ def drop_repeats(
     """
     # A test is kept as it is but for sentences that differ in case or white space alone.
     spaced_key = lambda text: " ".join(text.casefold().split())
-    kept = np.intersect1d(*(find_distinct(side, spaced_key) for side in (source, target)))
-    if len(kept) < len(source):
+    distinct_rows = np.intersect1d(*(find_distinct(side, spaced_key) for side in (source, target)))
+    if len(distinct_rows) < len(source):
         logging.warning(
             "%s: %d of %d sentences are left out: they or their translations repeat an earlier one",
             name,
-            len(source) - len(kept),
+            len(source) - len(distinct_rows),
             len(source),
         )
-    return [source[row] for row in kept], [target[row] for row in kept]
+    return [source[row] for row in distinct_rows], [target[row] for row in distinct_rows]

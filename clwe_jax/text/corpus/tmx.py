@@ -39,7 +39,7 @@ def languages(path: str, file: BinaryIO) -> list[str]:
 
 
 def _variants(unit: ElementTree.Element) -> Iterator[tuple[str, str]]:
-    seen = set()
+    seen_languages = set()
     for variant in unit:
         if _name(variant) != "tuv":
             continue
@@ -47,8 +47,8 @@ def _variants(unit: ElementTree.Element) -> Iterator[tuple[str, str]]:
         language = parse_tag(code).code
         segment = next((x for x in variant if _name(x) == "seg"), None)
         text = " ".join(_text(segment).split()) if segment is not None else ""
-        if language and text and language not in seen:
-            seen.add(language)
+        if language and text and language not in seen_languages:
+            seen_languages.add(language)
             yield language, text
 
 

@@ -121,16 +121,16 @@ def pair(first: Verses, second: Verses) -> tuple[list[tuple[str, str]], int]:
     group_of = _groups(joins)
     pairs = []
     left_out = 0
-    done: set[str] = set()
+    seen_groups: set[str] = set()
     for reference, text in first.texts.items():
         if reference not in among:
             if reference in second.texts:
                 pairs.append((text, second.texts[reference]))
             continue
         group = group_of[reference]
-        if group[0] in done:
+        if group[0] in seen_groups:
             continue
-        done.add(group[0])
+        seen_groups.add(group[0])
         sides = [_join(side, group) for side in (first, second)]
         if all(sides):
             pairs.append((sides[0], sides[1]))
@@ -141,11 +141,11 @@ def pair(first: Verses, second: Verses) -> tuple[list[tuple[str, str]], int]:
 
 def _join(verses: Verses, group: Sequence[str]) -> str:
     """The text of some verses; '' where the translation lacks one of them."""
-    joined: set[str] = set()
+    references: set[str] = set()
     for reference in group:
         if reference in verses.texts:
-            joined.update(verses.joined.get(reference, (reference,)))
-    if not joined >= set(group):
+            references.update(verses.joined.get(reference, (reference,)))
+    if not references >= set(group):
         return ""
     return " ".join(verses.texts[x] for x in group if x in verses.texts)
 

@@ -140,8 +140,8 @@ def _max_translations(clean: Sequence[str]) -> int:
 def _filter(merger: Merger, keep: Callable[..., np.ndarray]) -> None:
     filtered = []
     for left, right, a, b in merger.edges:
-        kept = keep(left, right, a, b)
-        filtered.append((left, right, a[kept], b[kept]))
+        is_kept = keep(left, right, a, b)
+        filtered.append((left, right, a[is_kept], b[is_kept]))
     merger.edges = filtered
 
 
@@ -152,11 +152,11 @@ def _leave_out(merger: Merger, tests: Sequence[PairFile]) -> int:
       The number of distinct pairs removed.
     """
     numbers = _words_by_pair(merger, tests)
-    none = np.zeros(0, np.int32)
+    empty = np.zeros(0, np.int32)
 
     def keep(left, right, a, b):
-        test_a = numbers.get((left, right), none)
-        test_b = numbers.get((right, left), none)
+        test_a = numbers.get((left, right), empty)
+        test_b = numbers.get((right, left), empty)
         return ~(np.isin(a, test_a) | np.isin(b, test_b))
 
     if not numbers:
@@ -202,12 +202,12 @@ def _number_pairs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _words_by_pair(merger: Merger, tests: Sequence[PairFile]) -> dict[tuple[str, str], np.ndarray]:
     """(language, other language) -> the numbers of the test words of `language`."""
-    held: dict[tuple[str, str], list[np.ndarray]] = {}
+    word_numbers: dict[tuple[str, str], list[np.ndarray]] = {}
     for path, left, right, _ in tests:
         pairs = read_pairs(path)
         for language, other, words in ((left, right, pairs.left), (right, left, pairs.right)):
-            held.setdefault((language, other), []).append(merger.intern(words, language))
-    return {key: np.concatenate(parts) for key, parts in held.items()}
+            word_numbers.setdefault((language, other), []).append(merger.intern(words, language))
+    return {key: np.concatenate(parts) for key, parts in word_numbers.items()}
 
 
 def _test_words(merger: Merger, tests: Sequence[PairFile]) -> dict[str, np.ndarray]:
@@ -233,10 +233,10 @@ def _leave_out_identical(merger: Merger) -> None:
     words = {language: list(numbers) for language, numbers in merger.numbers.items()}
 
     def keep(left, right, a, b):
-        one = words[left]
-        other = words[right]
+        lefts = words[left]
+        rights = words[right]
         return np.fromiter(
-            (one[i] != other[j] for i, j in zip(a.tolist(), b.tolist())), np.bool_, len(a)
+            (lefts[i] != rights[j] for i, j in zip(a.tolist(), b.tolist())), np.bool_, len(a)
         )
 
     _filter(merger, keep)
@@ -277,10 +277,10 @@ def from_cache(path: str) -> Dictionary | None:
     if not os.path.exists(path):
         return None
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            stored_about = json.loads(stored["about"].tobytes())
+        with np.load(path, allow_pickle=False) as archive:
+            stored_about = json.loads(archive["about"].tobytes())
             about = {name: stored_about[name] for name in _ABOUT}
-            arrays = {name: stored[name] for name in Dictionary.ARRAYS}
+            arrays = {name: archive[name] for name in Dictionary.ARRAYS}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         logging.warning("%s cannot be read (%s): merging the dictionaries again", path, error)
         return None

@@ -68,13 +68,13 @@ def _show(options: argparse.Namespace) -> None:
         synonyms = dictionary.synonyms(word, language)
         if synonyms:
             has_entry = True
-            listed: list[str] = []
-            for name, several in synonyms.items():
-                listed += [f"{name}:{each}" for each in several]
-            print(f"{language}: {word}   {', '.join(listed)}")
+            entries: list[str] = []
+            for name, translations in synonyms.items():
+                entries += [f"{name}:{translation}" for translation in translations]
+            print(f"{language}: {word}   {', '.join(entries)}")
     if not has_entry:
-        where = f" as a word in {options.lang}" if options.lang else ""
-        raise ValueError(f"{options.directory} has no {options.word!r}{where}")
+        scope = f" as a word in {options.lang}" if options.lang else ""
+        raise ValueError(f"{options.directory} has no {options.word!r}{scope}")
 
 
 def _stats(options: argparse.Namespace) -> None:

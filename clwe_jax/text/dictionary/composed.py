@@ -25,9 +25,9 @@ def compose(
     languages = sorted(set().union(*direct) - {pivot})
     to_pivot = {language: _to(edges, language, pivot, left_out) for language in languages}
     composed = []
-    for one, other in itertools.combinations(languages, 2):
-        if frozenset((one, other)) not in direct:
-            composed.append((one, other, *_join(to_pivot[one], to_pivot[other])))
+    for source, target in itertools.combinations(languages, 2):
+        if frozenset((source, target)) not in direct:
+            composed.append((source, target, *_join(to_pivot[source], to_pivot[target])))
     return [edge for edge in composed if len(edge[2])]
 
 
@@ -35,12 +35,12 @@ def _to(
     edges: Sequence[Edges], language: str, pivot: str, left_out: Mapping[str, Collection[int]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The distinct pairs of a language's words with words of the pivot."""
-    none = np.zeros(0, np.int32)
-    parts = [(none, none)]
+    empty = np.zeros(0, np.int32)
+    parts = [(empty, empty)]
     parts += [(a, b) for left, right, a, b in edges if (left, right) == (language, pivot)]
     parts += [(b, a) for left, right, a, b in edges if (right, left) == (language, pivot)]
     pairs = np.unique(np.stack([np.concatenate(side) for side in zip(*parts)]), axis=1)
-    words, middle = pairs[:, ~np.isin(pairs[0], left_out.get(language, none))]
+    words, middle = pairs[:, ~np.isin(pairs[0], left_out.get(language, empty))]
     return words, middle
 
 

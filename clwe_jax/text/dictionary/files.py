@@ -67,17 +67,17 @@ def find(
         )
     if languages is None:
         return files
-    wanted = _files_between(files, languages)
-    if through := pivot or _choose_pivot(files, wanted, languages):
-        wanted = _files_between(files, [*languages, through])
-    if not wanted:
+    run_files = _files_between(files, languages)
+    if through := pivot or _choose_pivot(files, run_files, languages):
+        run_files = _files_between(files, [*languages, through])
+    if not run_files:
         present = sorted(set(map("-".join, _pairs_of_all(files, languages))))
         raise ValueError(
             f"{name_of(directory_or_files)} holds no dictionary between any two of "
             f"{','.join(languages)}; it has {', '.join(present)}. {_describe_others(paths)}Change "
             "config.data.languages, or set config.data.dictionaries='' for a run without one."
         )
-    return wanted
+    return run_files
 
 
 def _training_file(path: str, languages: Sequence[str] | None) -> PairFile | None:
@@ -105,19 +105,19 @@ def find_rejected(
 
 def log_unread(directory_or_files: str | Sequence[str]) -> None:
     """Counts and names the files that are neither dictionaries nor tests by their names."""
-    unread = []
+    unread_names = []
     for path in _paths(directory_or_files):
         file = pair_files.parse_name(path)
         is_other = file and (file.split == pair_files.REJECTED or _TEST_SPLIT.fullmatch(file.split))
         if not is_other and not _training_file(path, None):
-            unread.append(os.path.basename(path))
-    if unread:
+            unread_names.append(os.path.basename(path))
+    if unread_names:
         logging.info(
             "%s: %d files are no dictionaries by their names and are not read: %s%s",
             name_of(directory_or_files),
-            len(unread),
-            ", ".join(unread[:_MAX_NAMED]),
-            ", ..." if len(unread) > _MAX_NAMED else "",
+            len(unread_names),
+            ", ".join(unread_names[:_MAX_NAMED]),
+            ", ..." if len(unread_names) > _MAX_NAMED else "",
         )
 
 
@@ -184,13 +184,13 @@ def _choose_pivot(
 ) -> str:
     """A language of no text that has dictionaries with all languages that have none with another one,
     and with one language more; English before others; '' where there is none."""
-    lacking = _languages_without_pair(wanted, languages)
+    unpaired_languages = _languages_without_pair(wanted, languages)
     pairs = set(map(frozenset, _pairs_of_all(files, languages)))
-    others = set(itertools.chain.from_iterable(pairs)).difference(languages)
-    for other in sorted(others, key=lambda x: (x != _ENGLISH, x)):
-        paired = [x for x in languages if frozenset((x, other)) in pairs]
-        if lacking and len(paired) > 1 and set(lacking) <= set(paired):
-            return other
+    candidates = set(itertools.chain.from_iterable(pairs)).difference(languages)
+    for candidate in sorted(candidates, key=lambda x: (x != _ENGLISH, x)):
+        paired = [x for x in languages if frozenset((x, candidate)) in pairs]
+        if unpaired_languages and len(paired) > 1 and set(unpaired_languages) <= set(paired):
+            return candidate
     return ""
 
 
@@ -234,13 +234,13 @@ def without_pairs(
     files: Sequence[PairFile], skipped: Mapping[str, int], left_out: int, clean: Sequence[str]
 ) -> str:
     """The message on dictionaries that have no pair to train on."""
-    lost = [f"{count} lines of {name} are no pair of words" for name, count in skipped.items()]
+    faults = [f"{count} lines of {name} are no pair of words" for name, count in skipped.items()]
     first_bad = (pair_files.read_pairs(file.path).bad[:1] for file in files if file.target)
-    lost += itertools.chain.from_iterable(first_bad)
-    lost += [f"{left_out} pairs contain test words (config.data.exclude_tests)"] * bool(left_out)
-    lost += [f"config.data.dictionary_clean={','.join(clean)} removes pairs"] * bool(clean)
+    faults += itertools.chain.from_iterable(first_bad)
+    faults += [f"{left_out} pairs contain test words (config.data.exclude_tests)"] * bool(left_out)
+    faults += [f"config.data.dictionary_clean={','.join(clean)} removes pairs"] * bool(clean)
     return (
         f"No pair of words is left of {', '.join(file.path for file in files)}: "
-        f"{'; '.join(lost) or 'the files are empty'}. A dictionary has lines `word translation`; "
+        f"{'; '.join(faults) or 'the files are empty'}. A dictionary has lines `word translation`; "
         "--config.data.dictionaries='' trains without one."
     )

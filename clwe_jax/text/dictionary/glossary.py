@@ -74,8 +74,8 @@ def of_dictionary(
     for word, translation in dictionary.pairs(source, target):
         if " " in word or " " in translation:
             continue
-        kept = entries.setdefault(word, translation)
-        if counts.get(translation, 0) > counts.get(kept, 0):
+        entry = entries.setdefault(word, translation)
+        if counts.get(translation, 0) > counts.get(entry, 0):
             entries[word] = translation
     if not entries:
         raise ValueError(

@@ -46,7 +46,7 @@ def iterate(path: str) -> Iterator[tuple[str, str, str]]:
     Raises:
       ValueError: as of `lines.iterate_lines`, or a line that is no entry.
     """
-    seen: set[tuple[str, str, str]] = set()
+    seen_pairs: set[tuple[str, str, str]] = set()
     for number, line in enumerate(iterate_lines(path), 1):
         if not line.strip():
             continue
@@ -56,8 +56,8 @@ def iterate(path: str) -> Iterator[tuple[str, str, str]]:
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             fault(path, number, f"{error!r} in {quote_line(line)}: {_EXPECTED}")
         for pair in pairs:
-            if pair not in seen:
-                seen.add(pair)
+            if pair not in seen_pairs:
+                seen_pairs.add(pair)
                 yield pair
 
 
@@ -70,10 +70,10 @@ def _pairs(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if language == _ENGLISH:
         for holder in (entry, *senses):
             for translation in holder.get("translations", ()):
-                other = translation.get("word", "")
+                term = translation.get("word", "")
                 code = code_of(translation.get("lang_code") or translation.get("code") or "")
-                if code and code != _ENGLISH and other and len(other.split()) <= _MAX_WORDS:
-                    yield code, other, word
+                if code and code != _ENGLISH and term and len(term.split()) <= _MAX_WORDS:
+                    yield code, term, word
         return
     for sense in senses:
         # The last gloss of a sense is its own, those before it are of the senses above.

@@ -72,26 +72,26 @@ def make(
     own_weight = np.full(count, 1.0 if equal else 1.0 - share)
     weight = np.concatenate([own_weight, np.repeat(group_weight, words_of)])
     # A synonym without pieces is no label, and the word keeps its own (`graph.examples`).
-    lost = sizes[word] == 0
-    weight[:count] += np.bincount(entry[lost], weight[lost], count)
-    weight[lost] = 0.0
-    kept = weight > 0
-    entry = entry[kept]
-    word = word[kept]
-    weight = weight[kept]
+    is_empty = sizes[word] == 0
+    weight[:count] += np.bincount(entry[is_empty], weight[is_empty], count)
+    weight[is_empty] = 0.0
+    is_label = weight > 0
+    entry = entry[is_label]
+    word = word[is_label]
+    weight = weight[is_label]
     # One piece a label; a piece that several words of a language have counts once.
     owner = np.repeat(np.arange(len(word)), sizes[word])  # the place in `word` of each piece's word
     within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes[word]) - sizes[word], sizes[word])
     piece = pieces[piece_splits[word][owner] + within]
     # One number for (entry, language, piece), so that `unique` sorts numbers, by entry first.
     keys = (entry[owner] * len(dictionary.languages) + language[word][owner]) * vocab_size + piece
-    keys, where = np.unique(keys, return_inverse=True)
-    weights = np.bincount(where, (weight / np.maximum(sizes[word], 1))[owner], len(keys))
+    keys, inverse = np.unique(keys, return_inverse=True)
+    weights = np.bincount(inverse, (weight / np.maximum(sizes[word], 1))[owner], len(keys))
     of_entry = keys // vocab_size // len(dictionary.languages)
-    chosen = _heaviest(of_entry, weights)
-    weights = weights[chosen] * _rescale_factors(of_entry, weights, chosen)
-    keys = keys[chosen]
-    of_entry = of_entry[chosen]
+    heaviest = _heaviest(of_entry, weights)
+    weights = weights[heaviest] * _rescale_factors(of_entry, weights, heaviest)
+    keys = keys[heaviest]
+    of_entry = of_entry[heaviest]
     members = np.zeros((vocab_size, len(dictionary.languages)), np.bool_)
     members[pieces, np.repeat(language, sizes)] = True
     members[:, ~members.any(0)] = True
@@ -122,17 +122,17 @@ def _heaviest(entry: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return np.arange(len(entry))
     order = np.lexsort((-weights, entry))
     rank = np.arange(len(entry)) - np.searchsorted(entry, entry)
-    chosen = np.sort(order[rank < _MAX_LABELS])
+    places = np.sort(order[rank < _MAX_LABELS])
     logging.info(
         "%d labels of the entries with more than %d are left out",
-        len(entry) - len(chosen),
+        len(entry) - len(places),
         _MAX_LABELS,
     )
-    return chosen
+    return places
 
 
 def _rescale_factors(entry: np.ndarray, weights: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """The factors with which the chosen labels of each entry weigh as much as all."""
     totals = np.bincount(entry, weights)
-    left = np.bincount(entry[chosen], weights[chosen], len(totals))
-    return (totals / np.maximum(left, 1e-9))[entry[chosen]]
+    chosen_totals = np.bincount(entry[chosen], weights[chosen], len(totals))
+    return (totals / np.maximum(chosen_totals, 1e-9))[entry[chosen]]

@@ -120,20 +120,20 @@ class Dictionary:
         if max_translations > 0:
             source, target = _without_crowds(source, target, splits, max_translations)
 
-        used = np.zeros(count, np.bool_)
-        used[source] = True
-        number = np.cumsum(used, dtype=np.int32) - 1
+        has_pair = np.zeros(count, np.bool_)
+        has_pair[source] = True
+        number = np.cumsum(has_pair, dtype=np.int32) - 1
         source = number[source]
         target = number[target]
-        kept = []
+        paired_words = []
         unpaired = {}
         for language, part, first, last in zip(languages, words, splits[:-1], splits[1:]):
-            is_used = used[first:last].tolist()
-            kept.append([word for word, keep in zip(part, is_used) if keep])
+            is_used = has_pair[first:last].tolist()
+            paired_words.append([word for word, keep in zip(part, is_used) if keep])
             unpaired[language] = [word for word, keep in zip(part, is_used) if not keep]
-        encoded = [word.encode("utf-8") for word in itertools.chain.from_iterable(kept)]
+        encoded = [word.encode("utf-8") for word in itertools.chain.from_iterable(paired_words)]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-        language_splits = np.concatenate([[0], np.cumsum([len(part) for part in kept])])
+        language_splits = np.concatenate([[0], np.cumsum([len(part) for part in paired_words])])
         groups = _groups(source, target, language_splits)
         first = np.flatnonzero(groups)
         target_language = _language_of(target[first], language_splits)
@@ -160,15 +160,15 @@ class Dictionary:
         if languages is None:
             languages = sorted(set(itertools.chain.from_iterable(pairs)))
         numbers: dict[str, dict[str, int]] = {language: {} for language in languages}
-        listed = []
-        for (left, right), several in pairs.items():
+        edges = []
+        for (left, right), word_pairs in pairs.items():
             left_numbers = numbers[left]
             right_numbers = numbers[right]
-            for a, b in several:
+            for a, b in word_pairs:
                 i = left_numbers.setdefault(a, len(left_numbers))
                 j = right_numbers.setdefault(b, len(right_numbers))
-                listed.append((languages.index(left), i, languages.index(right), j))
-        table = np.array(listed, np.int64).reshape(-1, 4)
+                edges.append((languages.index(left), i, languages.index(right), j))
+        table = np.array(edges, np.int64).reshape(-1, 4)
         first = np.cumsum([0] + [len(numbers[language]) for language in languages])
         source = first[table[:, 0]] + table[:, 1]
         target = first[table[:, 2]] + table[:, 3]
@@ -244,17 +244,17 @@ class Dictionary:
         """All pairs (word of `source`, word of `target`), in the order of the source words."""
         if source not in self.languages or target not in self.languages:
             return []
-        mine = self.languages.index(source)
-        other = self.languages.index(target)
+        src_id = self.languages.index(source)
+        tgt_id = self.languages.index(target)
         sources, targets = self.edges()
-        chosen = (self.word_language[sources] == mine) & (self.word_language[targets] == other)
-        left = self.language_words(source)
-        right = self.language_words(target)
-        first = self.language_splits[mine]
-        second = self.language_splits[other]
+        mask = (self.word_language[sources] == src_id) & (self.word_language[targets] == tgt_id)
+        source_words = self.language_words(source)
+        target_words = self.language_words(target)
+        first = self.language_splits[src_id]
+        second = self.language_splits[tgt_id]
         return [
-            (left[a], right[b])
-            for a, b in zip((sources[chosen] - first).tolist(), (targets[chosen] - second).tolist())
+            (source_words[a], target_words[b])
+            for a, b in zip((sources[mask] - first).tolist(), (targets[mask] - second).tolist())
         ]
 
     def rejected_pairs(self, source: str, target: str) -> set[tuple[str, str]]:
@@ -278,7 +278,7 @@ class Dictionary:
         for index, language in enumerate(languages):
             if language in self.languages:
                 order[self.languages.index(language)] = index
-        kept = (order[self.word_language[sources]] >= 0) & (order[self.word_language[targets]] >= 0)
+        mask = (order[self.word_language[sources]] >= 0) & (order[self.word_language[targets]] >= 0)
         words = [list(self.lexicon(language)) for language in languages]
         starts = np.concatenate([[0], np.cumsum([len(part) for part in words])])
         # Maps numbers of this dictionary to numbers that count through `words`.
@@ -287,8 +287,8 @@ class Dictionary:
         return Dictionary.from_edges(
             languages,
             words,
-            number[sources[kept]],
-            number[targets[kept]],
+            number[sources[mask]],
+            number[targets[mask]],
             skipped=self.skipped,
             spellings=self.spellings,
             rejected=self.rejected,
@@ -316,5 +316,5 @@ def _without_crowds(source, target, splits, max_translations):
     count = int(splits[-1])
     dropped = source[crowded].astype(np.int64) * count + target[crowded]
     reverse = target.astype(np.int64) * count + source
-    kept = ~(crowded | np.isin(reverse, dropped))
-    return source[kept], target[kept]
+    mask = ~(crowded | np.isin(reverse, dropped))
+    return source[mask], target[mask]

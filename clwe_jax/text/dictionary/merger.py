@@ -31,7 +31,7 @@ class Merger:
     def intern(self, words: Sequence[str], language: str) -> np.ndarray:
         """int32 [words]: the numbers of words; -1 for a word that normalisation makes empty."""
         numbers = self.numbers.setdefault(language, {})
-        others = self._others.setdefault(language, {})
+        variants = self._others.setdefault(language, {})
         odd: dict[str, str] = {}
         result = array.array("i")
         append = result.append
@@ -39,13 +39,13 @@ class Merger:
         for word in words:
             number = get(word)
             if number is None:
-                number = others.get(word)
+                number = variants.get(word)
             if number is None:
                 normal = self.normalizer.key(word, language)
                 number = numbers.setdefault(normal, len(numbers)) if normal else -1
                 # A spelling is normalised once, however many pairs have it.
                 if normal != word:
-                    others[word] = number
+                    variants[word] = number
                     if normal and as_written(word, self.normalizer, language) != normal:
                         odd[word] = normal
             append(number)
@@ -65,7 +65,7 @@ class Merger:
 
     def looks_swapped(self, left: str, right: str, pairs: ListedPairs) -> bool:
         """Whether the columns, exchanged, fit the words read so far better."""
-        seen = [self.numbers.get(language, {}) for language in (left, right)]
+        known_words = [self.numbers.get(language, {}) for language in (left, right)]
         step = max(1, len(pairs.left) // _SAMPLE)
         if not pairs.left or not pairs.right:
             return False
@@ -73,8 +73,8 @@ class Merger:
         def share(words: Sequence[str], vocabulary: Container[str]) -> float:
             return np.mean([word in vocabulary for word in words[::step]])
 
-        straight = share(pairs.left, seen[0]) + share(pairs.right, seen[1])
-        swapped = share(pairs.left, seen[1]) + share(pairs.right, seen[0])
+        straight = share(pairs.left, known_words[0]) + share(pairs.right, known_words[1])
+        swapped = share(pairs.left, known_words[1]) + share(pairs.right, known_words[0])
         return swapped > 0.5 and swapped > 2 * straight
 
 
@@ -82,7 +82,7 @@ def read_files(
     files: Sequence[PairFile], merger: Merger, languages: Sequence[str] | None
 ) -> dict[str, Any]:
     """Reads each file into the merger; `Dictionary.skipped` and `Dictionary.windows`, by name."""
-    skipped = {}
+    skip_counts = {}
     windows = {}
     for path, left, right, _ in files:
         if not right:
@@ -104,11 +104,11 @@ def read_files(
         if pairs.windows:
             windows[os.path.basename(path)] = pairs.windows
         if pairs.bad_count:
-            skipped[os.path.basename(path)] = pairs.bad_count
+            skip_counts[os.path.basename(path)] = pairs.bad_count
             logging.warning("%s: skipped %d lines; %s", path, pairs.bad_count, "; ".join(pairs.bad))
         if not pairs.left:
             logging.warning("%s: holds no pair of words", path)
-    return {"skipped": skipped, "windows": windows}
+    return {"skipped": skip_counts, "windows": windows}
 
 
 def _read_jmdict(path: str, merger: Merger, languages: Sequence[str] | None) -> None:

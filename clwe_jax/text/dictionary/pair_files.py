@@ -73,10 +73,10 @@ def parse_name(path: str, languages: Sequence[str] | None = None) -> PairFile | 
 
 def explain_capitals(names: Iterable[str]) -> str:
     """A sentence on file names whose languages are in capitals, 'EN-IT.txt'; '' without such."""
-    wrong = [x for x in names if not _NAME.fullmatch(x) and _NAME.fullmatch(x.lower())]
-    if not wrong:
+    matches = [x for x in names if not _NAME.fullmatch(x) and _NAME.fullmatch(x.lower())]
+    if not matches:
         return ""
-    return f"{wrong[0]}: write languages in lower case, rename it {wrong[0].lower()}. "
+    return f"{matches[0]}: write languages in lower case, rename it {matches[0].lower()}. "
 
 
 def find(directory: str, languages: Sequence[str] | None = None) -> list[PairFile]:
@@ -127,8 +127,8 @@ def read_pairs(path: str) -> ListedPairs:
     except UnicodeDecodeError:
         lines = _decode(data, path, pairs)
     del data
-    left = pairs.left.append
-    right = pairs.right.append
+    add_left = pairs.left.append
+    add_right = pairs.right.append
     for number, line in enumerate(lines, 1):
         columns = line.split(" ")
         common = len(columns) == 2 and columns[0] and columns[1]
@@ -144,13 +144,13 @@ def read_pairs(path: str) -> ListedPairs:
             if line[0] == "#" and (" " in columns[0] or len(columns) > 2):
                 continue  # a comment: a word that begins with # has a translation alone beside it
             if len(columns) != 2 or not all(columns):
-                more = ""
+                hint = ""
                 if len(columns) > 2 and "\t" in line:
-                    more = f" ({_NUMBERED if columns[0].isdigit() else _MORE_COLUMNS})"
-                pairs.skip(number, f"expected 2 columns, found {len(columns)}{more}: {line[:60]!r}")
+                    hint = f" ({_NUMBERED if columns[0].isdigit() else _MORE_COLUMNS})"
+                pairs.skip(number, f"expected 2 columns, found {len(columns)}{hint}: {line[:60]!r}")
                 continue
-        left(columns[0])
-        right(columns[1])
+        add_left(columns[0])
+        add_right(columns[1])
     return pairs
 
 

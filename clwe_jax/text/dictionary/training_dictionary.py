@@ -150,11 +150,11 @@ def count_tested(
     counts = {}
     for test in tests if dictionary is not None else ():
         pairs = set(dictionary.pairs(test.source, test.target))
-        asked: set[tuple[str, str]] = set()
+        test_pairs: set[tuple[str, str]] = set()
         for word, others in test.entries.items():
-            asked |= {(word, other) for other in others}
-        counts[test.name] = len(pairs & asked), len(asked)
-        if pairs & asked:
+            test_pairs |= {(word, other) for other in others}
+        counts[test.name] = len(pairs & test_pairs), len(test_pairs)
+        if pairs & test_pairs:
             logging.warning(
                 "%s: %s of %s test pairs are in the training dictionary, so its lexicon induction "
                 "does not measure unseen words. --config.data.exclude_tests=True leaves the test words "
@@ -170,9 +170,9 @@ def tests_of(config: options.Run) -> str:
     """The options whose test words the training leaves out, with their values."""
     if not excludes_tests(config):
         return ""
-    named = {f"evals.{x}.data": spec.data for x, spec in config.evals.items() if spec.name == "bli"}
-    named["data.dictionaries"] = config.data.dictionaries
-    return ", ".join(f"{option}={value}" for option, value in named.items() if value)
+    paths = {f"evals.{x}.data": spec.data for x, spec in config.evals.items() if spec.name == "bli"}
+    paths["data.dictionaries"] = config.data.dictionaries
+    return ", ".join(f"{option}={value}" for option, value in paths.items() if value)
 
 
 def excludes_tests(config: options.Run) -> bool:

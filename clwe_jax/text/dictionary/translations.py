@@ -82,9 +82,9 @@ def table(
     target = keys % count
     # The place of each translation among those of its word and language.
     rank = np.arange(len(cell)) - np.searchsorted(cell, cell)
-    kept = rank < max_translations
+    is_kept = rank < max_translations
     ids = np.full((count * groups, max_translations), -1, np.int32)
-    ids[cell[kept], rank[kept]] = target[kept]
+    ids[cell[is_kept], rank[is_kept]] = target[is_kept]
     ids = ids.reshape(count, groups, max_translations)
     # A word whose only translation is itself teaches nothing, and most names are such words.
     translated = ((ids >= 0) & (ids != np.arange(count)[:, None, None])).any((1, 2))
@@ -93,8 +93,8 @@ def table(
         languages=dictionary.languages,
         words=int(translated.sum()),
         covered=_share(vocabulary, translated),
-        pairs=int(kept.sum()),
-        crowded=int((~kept).sum()),
+        pairs=int(is_kept.sum()),
+        crowded=int((~is_kept).sum()),
         absent=absent,
     )
     _report(result, vocabulary)

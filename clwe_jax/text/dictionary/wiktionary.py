@@ -68,14 +68,14 @@ def download_languages(
         names[code] = f"{name}.txt"
     raw = os.path.join(directory, RAW)
     download.download_files(raw, list(names.values()), address=address, **options)
-    written = {}
+    counts = {}
     for code, name in names.items():
         lines, left_out = clean_pairs(os.path.join(raw, name), code)
         path = os.path.join(directory, f"en-{code}.{pair_files.WIKTIONARY}.txt")
         atomic.write(path, "".join(f"{a}\t{b}\n" for a, b in lines).encode("utf-8"))
-        written[code] = len(lines), left_out
+        counts[code] = len(lines), left_out
         logging.info("%s: %s pairs, %s lines left out", path, len(lines), left_out)
-    return written
+    return counts
 
 
 def clean_pairs(path: str, language: str) -> tuple[list[tuple[str, str]], int]:
@@ -86,19 +86,19 @@ def clean_pairs(path: str, language: str) -> tuple[list[tuple[str, str]], int]:
     """
     normalizer = Normalizer()
     entries = pair_files.read_pairs(path)
-    kept: dict[tuple[str, ...], tuple[str, str]] = {}
-    bad = entries.bad_count
+    pairs: dict[tuple[str, ...], tuple[str, str]] = {}
+    bad_count = entries.bad_count
     for source, target in zip(entries.left, entries.right):
         keys = tuple(_key(text, code) for text, code in ((source, "en"), (target, language)))
-        if all(keys) and keys not in kept:
+        if all(keys) and keys not in pairs:
             spelled = (
                 spellings.as_written(text, normalizer, code)
                 for text, code in ((source, "en"), (target, language))
             )
-            kept[keys] = tuple(spelled)
+            pairs[keys] = tuple(spelled)
         else:
-            bad += 1
-    return list(kept.values()), bad
+            bad_count += 1
+    return list(pairs.values()), bad_count
 
 
 def _key(text: str, language: str) -> str:

@@ -50,12 +50,12 @@ class _Edges:
         if lines and lines[0][1].lstrip().startswith("{"):
             targets = (self._targets(path, number, line) for number, line in lines)
             rows = list(itertools.chain.from_iterable(targets))
-            skipped: dict[str, int] = {}
+            skip_counts: dict[str, int] = {}
         else:
-            rows, skipped = self._read_tags(path, language)
+            rows, skip_counts = self._read_tags(path, language)
         if not rows:
             raise ValueError(f"{path} has no labelled span: {_EXPECTED}")
-        return Examples(tuple(rows), skipped)
+        return Examples(tuple(rows), skip_counts)
 
     def _targets(self, path: str, number: int, line: str) -> Iterator[Spanned]:
         """The targets of a line of JSON."""

@@ -64,14 +64,14 @@ def find(directory: str) -> dict[str, str]:
             f"{directory!r} is no folder: expected one test file a language, such as de.tsv"
         )
     names = sorted(os.listdir(directory))
-    ranked: dict[str, dict[int, list[str]]] = {}
+    names_by_rank: dict[str, dict[int, list[str]]] = {}
     for name in names:
         language, rank = split_name(name)
         hidden = name.startswith(".") or not os.path.isfile(os.path.join(directory, name))
         if language and rank != _NEVER and not hidden:
-            ranked.setdefault(language, {}).setdefault(rank, []).append(name)
+            names_by_rank.setdefault(language, {}).setdefault(rank, []).append(name)
     files = {}
-    for language, by_rank in sorted(ranked.items()):
+    for language, by_rank in sorted(names_by_rank.items()):
         best = by_rank[min(by_rank)]
         if len(best) > 1:
             raise ValueError(
@@ -80,18 +80,18 @@ def find(directory: str) -> dict[str, str]:
             )
         files[language] = os.path.join(directory, best[0])
     if not files:
-        wrong = [x for x in names if not split_name(x)[0] and split_name(x.lower())[0]]
-        hint = f"; rename {wrong[0]} to {wrong[0].lower()}" if wrong else ""
-        if names and not wrong:
+        capital_names = [x for x in names if not split_name(x)[0] and split_name(x.lower())[0]]
+        hint = f"; rename {capital_names[0]} to {capital_names[0].lower()}" if capital_names else ""
+        if names and not capital_names:
             hint = f"; it has {list_names(names)}"
         raise ValueError(
             f"{directory} holds no test file of a language: expected names such as de.tsv, "
             f"de.test.tsv, test-de.tsv or de_gsd-ud-test.conllu{hint}"
         )
-    without = [x for x in names if not x.startswith(".") and not split_name(x)[0]]
-    if without:
+    strays = [x for x in names if not x.startswith(".") and not split_name(x)[0]]
+    if strays:
         logging.info(
-            "%s: left out, as their names have no known language: %s", directory, ", ".join(without)
+            "%s: left out, as their names have no known language: %s", directory, ", ".join(strays)
         )
     return files
 
@@ -103,9 +103,9 @@ def find_shared_files(directory: str, languages: Callable[[str], Sequence[str]])
       languages: path -> the languages that a file names in a column.
     """
     names = [(split_name(name), name) for name in sorted(os.listdir(directory))]
-    kept = sorted((rank, name) for (language, rank), name in names if not language)
+    candidates = sorted((rank, name) for (language, rank), name in names if not language)
     files: dict[str, str] = {}
-    for rank, name in kept:
+    for rank, name in candidates:
         path = os.path.join(directory, name)
         if rank != _NEVER and not name.startswith(".") and os.path.isfile(path):
             for language in languages(path):

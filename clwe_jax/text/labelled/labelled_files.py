@@ -45,8 +45,8 @@ def check(config: TransferRun, workdir: str) -> None:
     encoders, _ = encoder_parts(config.encoder)
     for encoder in encoders:
         _check_folder(encoder)
-    learned = training_languages(settings.train)
-    limits(settings.rows, learned, 0)
+    languages = training_languages(settings.train)
+    limits(settings.rows, languages, 0)
     if settings.translate and config.data.dictionaries != "pocket":
         dictionary_files.find(config.data.dictionaries, None)
     named_files = has_files(settings.train)
@@ -67,15 +67,15 @@ def check(config: TransferRun, workdir: str) -> None:
             "--config.transfer.train=en:FILE"
         )
     if config.data.pairs:
-        _check_maps(config, encoders, learned)
+        _check_maps(config, encoders, languages)
     if not named_files:
         return
     for option in ("train", "dev"):
-        named = getattr(settings, option)
-        for path in pairs(named, option).values():
+        value = getattr(settings, option)
+        for path in pairs(value, option).values():
             if not path.startswith(PREFIX) and not os.path.isfile(path):
                 raise FileNotFoundError(
-                    f"config.transfer.{option}={named}: {path} is no file; name your own: "
+                    f"config.transfer.{option}={value}: {path} is no file; name your own: "
                     f"--config.transfer.{option}=en:FILE"
                 )
     if settings.tests.startswith(PREFIX):
@@ -93,16 +93,16 @@ def check(config: TransferRun, workdir: str) -> None:
 
 def _check_folder(encoder: str) -> None:
     """Raises FileNotFoundError where an encoder in a folder is not there."""
-    kind, _, where = encoder.partition(":")
-    if kind not in ENCODER_FOLDERS or os.path.isdir(encoder_folder(where)):
+    kind, _, folder = encoder.partition(":")
+    if kind not in ENCODER_FOLDERS or os.path.isdir(encoder_folder(folder)):
         return
     # A run without --workdir is in runs/ and has its config's name.
-    of_config = next((name for name in shipped.configs() if where == f"runs/{name}"), "")
+    of_config = next((name for name in shipped.configs() if folder == f"runs/{name}"), "")
     command = f"python -m clwe_jax.main --config=configs/{of_config or 'warm_dict_mlm'}.py"
     if kind == "run" and not of_config:
-        command += f" --workdir={where}"
+        command += f" --workdir={folder}"
     raise FileNotFoundError(
-        f"config.encoder={encoder}: {where} is no folder. An encoder of the embedded world "
+        f"config.encoder={encoder}: {folder} is no folder. An encoder of the embedded world "
         f"takes minutes: {command}. For another encoder set --config.encoder="
     )
 
@@ -124,17 +124,17 @@ def _check_maps(config: TransferRun, encoders: Sequence[str], learned: Sequence[
     """Checks the maps from word-aligned sentences."""
     settings = config.transfer
     align = settings.align
-    where = f"config.data.pairs={config.data.pairs}"
+    option = f"config.data.pairs={config.data.pairs}"
     kinds = [encoder.partition(":")[0] for encoder in encoders]
     if kinds not in (["run"], ["hf"]) or settings.mode == "tune":
         raise ValueError(
-            f"{where} maps the layers of a frozen language model: set --config.encoder=run:DIR or "
+            f"{option} maps the layers of a frozen language model: set --config.encoder=run:DIR or "
             "hf:DIR and --config.transfer.mode=frozen"
         )
     pocket = config.data.pairs == "pocket"
     if align.links and (align.links == "gold") != pocket:
         raise ValueError(
-            f"{where}, config.transfer.align.links={align.links}: 'gold' links are those of "
+            f"{option}, config.transfer.align.links={align.links}: 'gold' links are those of "
             "'pocket', and a STEM of files of links belongs to parallel files"
         )
     if not pocket:
@@ -160,10 +160,10 @@ def pairs(value: str, option: str) -> dict[str, str]:
     """
     by_language: dict[str, str] = {}
     for part in filter(None, map(str.strip, value.split(","))):
-        language, colon, rest = part.partition(":")
-        if not colon or not rest or language in by_language:
+        language, colon, path = part.partition(":")
+        if not colon or not path or language in by_language:
             raise ValueError(f"config.transfer.{option}={value!r}: expected en:FILE,de:FILE")
-        by_language[language] = rest
+        by_language[language] = path
     return by_language
 
 

@@ -22,12 +22,12 @@ def adopt_options(config: TransferRun) -> TransferRun:
     if config.data.languages.strip():
         return config
     settings = config.transfer
-    where = f"config.transfer.tests={settings.tests}" if settings.tests else "the embedded world"
+    tests = f"config.transfer.tests={settings.tests}" if settings.tests else "the embedded world"
     tested = _test_languages(settings)
-    learned = labelled_files.training_languages(settings.train)
+    train_languages = labelled_files.training_languages(settings.train)
     if config.encoder != "joint":  # which is trained on these languages
-        learned = tuple(x for x in learned if x in tested)
-    tested = list(dict.fromkeys([*learned, *tested]))
+        train_languages = tuple(x for x in train_languages if x in tested)
+    tested = list(dict.fromkeys([*train_languages, *tested]))
     encoded = _encoder_languages(config.encoder)
     if encoded is None or settings.translate == "test":  # translated, for one language
         languages = tested
@@ -35,10 +35,10 @@ def adopt_options(config: TransferRun) -> TransferRun:
         languages = [language for language in tested if language in encoded]
         absent = [language for language in tested if language not in encoded]
         if absent:
-            logging.info("%s: left out, as the encoder lacks them: %s", where, ", ".join(absent))
+            logging.info("%s: left out, as the encoder lacks them: %s", tests, ", ".join(absent))
     if not languages:
         raise ValueError(
-            f"config.encoder={config.encoder} knows {', '.join(encoded or ())}, and {where} has "
+            f"config.encoder={config.encoder} knows {', '.join(encoded or ())}, and {tests} has "
             f"test rows in {', '.join(tested)}: no language of both. Name another encoder or other files "
             "(--config.transfer.tests=DIR)"
         )
@@ -58,15 +58,15 @@ def _test_languages(settings: TransferOptions) -> list[str]:
 
 def _encoder_languages(encoder: str) -> list[str] | None:
     """The languages that an encoder was trained on; None where it takes any, or says none."""
-    kind, _, where = encoder.partition(":")
+    kind, _, source = encoder.partition(":")
     if kind == "vec":
-        names = [language for language, _ in options.named_files(where)]
+        names = [language for language, _ in options.named_files(source)]
         return names if all(names) else None
-    if kind != "run" or not os.path.isdir(where):
+    if kind != "run" or not os.path.isdir(source):
         return None
-    run = options.read_config(where)
+    run = options.read_config(source)
     languages = list(options.languages(run))
     hub = run.clcr.hub if isinstance(run, ClcrRun) else ""
     for folder in filter(None, hub.split(",")):
-        languages += _encoder_languages(f"run:{options.resolve_path(folder.strip(), where)}") or []
+        languages += _encoder_languages(f"run:{options.resolve_path(folder.strip(), source)}") or []
     return list(dict.fromkeys(languages))

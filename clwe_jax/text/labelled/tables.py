@@ -63,10 +63,10 @@ def _read_rows(path: str) -> list[tuple[int, list[str]]]:
     """The lines of a file and their cells, without the comments (#) before the first row."""
     rows = _split(path, read_lines(path))
     comments = list(itertools.takewhile(lambda row: row[1][0].startswith("#"), rows))
-    others = rows[len(comments) :]
+    table_rows = rows[len(comments) :]
     # A text may begin with #: a row has as many cells as the others.
-    if others and all(len(cells) != len(others[0][1]) for _, cells in comments):
-        return others
+    if table_rows and all(len(cells) != len(table_rows[0][1]) for _, cells in comments):
+        return table_rows
     return rows
 
 
@@ -92,13 +92,13 @@ def read(path: str, order: Mapping[str, int], expected: str, more: bool = False)
       ValueError: a row with another number of columns than the first, or no row.
     """
     rows = _read_rows(path)
-    named = _columns(rows[0][1]) if rows else {}
+    header_order = _columns(rows[0][1]) if rows else {}
     columns = max(order.values()) + 1
-    if named:
-        if order.keys() - named.keys():
+    if header_order:
+        if order.keys() - header_order.keys():
             fault(path, rows[0][0], f"expected columns {expected}, found {', '.join(rows[0][1])}")
         columns = len(rows[0][1])
-        order = named
+        order = header_order
         rows = rows[1:]
     if not rows:
         raise ValueError(f"{path} holds no row: expected {expected}")

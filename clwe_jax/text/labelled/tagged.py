@@ -172,10 +172,10 @@ def _rows(
     """Rows of words with letters; a word without any character is counted and left out."""
     rows = []
     for sentence, labels in zip(words, tags):
-        kept = [(word, tag) for word, tag in zip(sentence, labels) if word]
-        skipped["empty words"] += len(sentence) - len(kept)
-        if kept:
-            rows.append(Tagged(*map(tuple, zip(*kept))))
+        tagged_words = [(word, tag) for word, tag in zip(sentence, labels) if word]
+        skipped["empty words"] += len(sentence) - len(tagged_words)
+        if tagged_words:
+            rows.append(Tagged(*map(tuple, zip(*tagged_words))))
         else:
             skipped["sentences without words"] += 1
     return Examples(tuple(rows), {reason: n for reason, n in skipped.items() if n})
@@ -247,17 +247,17 @@ class Ner:
         for tag in dict.fromkeys(itertools.chain.from_iterable(tags)):
             if not is_tag(tag) or tag[2:] and tag[2:] not in types | ignored:
                 self._refuse(path, sentences, tag_column, tag)
-        skipped: collections.Counter[str] = collections.Counter()
+        skip_counts: collections.Counter[str] = collections.Counter()
         tag_scheme = scheme(tags)
         converted = [to_iob2(row) for row in tags]
         if tag_scheme == "IOB2":
             before = itertools.chain.from_iterable(tags)
             after = itertools.chain.from_iterable(converted)
-            changed = sum(a != b for a, b in zip(before, after))
-            skipped["I- without B- before it, read as B-"] = changed
+            change_count = sum(a != b for a, b in zip(before, after))
+            skip_counts["I- without B- before it, read as B-"] = change_count
         converted = [["O" if tag[2:] in ignored else tag for tag in row] for row in converted]
         column = _word_column(sentences, tag_column)
-        return _rows(_words(sentences, column, language), converted, skipped)
+        return _rows(_words(sentences, column, language), converted, skip_counts)
 
     def _choose_column(self, path: str, sentences: list[list[_Line]], types: set[str]) -> int:
         """The column of names: of those whose cells are tags, the one with most names, else the last.
@@ -346,14 +346,14 @@ class Pos:
     def read(self, path: str, language: str) -> Examples:
         """As `Task.read`. Ranges and empty words of CoNLL-U (1-2, 1.1) are no words."""
         sentences, word_column, tag_column = universal(path, language)
-        skipped: collections.Counter[str] = collections.Counter()
+        skip_counts: collections.Counter[str] = collections.Counter()
         tags = []
         for rows in sentences:
             tags.append([])
             for number, columns in rows:
                 tag = columns[tag_column]
                 if self.tags == 17 and tag == "CONJ":
-                    skipped["CONJ of Universal Dependencies 1, read as CCONJ"] += 1
+                    skip_counts["CONJ of Universal Dependencies 1, read as CCONJ"] += 1
                     tag = "CCONJ"
                 coarse = "" if tag in _UNIVERSAL else petrov.universal_tag(tag, language)
                 if self.tags == 12:
@@ -367,7 +367,7 @@ class Pos:
                         f"parts of speech{mend}",
                     )
                 tags[-1].append(tag)
-        return _rows(_words(sentences, word_column, language), tags, skipped)
+        return _rows(_words(sentences, word_column, language), tags, skip_counts)
 
     def files(self, directory: str) -> dict[str, str]:
         return folders.find(directory)

@@ -85,21 +85,21 @@ class _Texts:
     format = _MLDOC
 
     def read(self, path: str, language: str) -> Examples:
-        skipped: collections.Counter[str] = collections.Counter()
+        skip_counts: collections.Counter[str] = collections.Counter()
         cells = self._cells(path)
-        named = {row.cells["language"] for row in cells if "language" in row.cells}
-        if named and language not in named:
+        codes = {row.cells["language"] for row in cells if "language" in row.cells}
+        if codes and language not in codes:
             raise ValueError(
-                f"{path} has no row of the language {language!r}; it has {', '.join(sorted(named))}"
+                f"{path} has no row of the language {language!r}; it has {', '.join(sorted(codes))}"
             )
         rows = []
         for row in cells:
             if row.cells.get("language", language) == language:
-                example = self._row(path, row, skipped)
+                example = self._row(path, row, skip_counts)
                 rows += [example] if example else []
         if not rows:
-            raise ValueError(f"{path} has no row with text and a label: {dict(skipped)}")
-        return Examples(tuple(rows), dict(skipped))
+            raise ValueError(f"{path} has no row with text and a label: {dict(skip_counts)}")
+        return Examples(tuple(rows), dict(skip_counts))
 
     def _cells(self, path: str) -> list[tables.Cells]:
         return tables.read(path, self.format.order, self.format.expected)

@@ -86,9 +86,9 @@ def _load_own(path: str) -> Tokenizer | None:
 
 def is_xlm(path: str) -> bool:
     """Whether a folder has XLM's vocabulary, of which the data graph has no twin."""
-    others = (TOKENIZER_FILE, WORDPIECE_FILE, SENTENCEPIECE_FILE)
+    other_files = (TOKENIZER_FILE, WORDPIECE_FILE, SENTENCEPIECE_FILE)
     return os.path.exists(os.path.join(path, MERGES_FILE)) and not any(
-        os.path.exists(os.path.join(path, name)) for name in others
+        os.path.exists(os.path.join(path, name)) for name in other_files
     )
 
 
@@ -151,8 +151,8 @@ def read_json(path: str, kind: type = dict) -> Any:
     """
     content = atomic.read_json(path)
     if not isinstance(content, kind):
-        wanted = {dict: "an object", list: "a list"}[kind]
-        raise ValueError(f"{path} is damaged: expected {wanted}, found {type(content).__name__}")
+        kind_text = {dict: "an object", list: "a list"}[kind]
+        raise ValueError(f"{path} is damaged: expected {kind_text}, found {type(content).__name__}")
     return content
 
 
@@ -197,9 +197,9 @@ def _basic(path: str, spec: Mapping[str, Any]) -> Normalizer:
         )
     settings = read_optional(path, CONFIG_FILE) or {}
 
-    def option(name: str, other: str, default: Any) -> Any:
+    def option(name: str, step_name: str, default: Any) -> Any:
         value = settings.get(name)
-        return step.get(other, default) if value is None else value
+        return step.get(step_name, default) if value is None else value
 
     if not option("tokenize_chinese_chars", "handle_chinese_chars", True):
         raise ValueError(
@@ -265,26 +265,26 @@ def _check_ids(path: str, ids: Sequence[int]) -> None:
 def _unigram_model(path: str, spec: Mapping[str, Any]) -> bytes:
     """The SentencePiece model of a tokenizer.json whose model is Unigram."""
     steps = [*_steps(spec.get("normalizer")), *_steps(spec.get("pre_tokenizer"))]
-    others = sorted({step["type"] for step in steps} - set(_INCLUDED))
-    if others or spec["model"].get("byte_fallback"):
+    extra_types = sorted({step["type"] for step in steps} - set(_INCLUDED))
+    if extra_types or spec["model"].get("byte_fallback"):
         raise ValueError(
-            f"{path}: {', '.join(others) or 'byte_fallback'} is no part of XLM-R's tokenizer; "
+            f"{path}: {', '.join(extra_types) or 'byte_fallback'} is no part of XLM-R's tokenizer; "
             f"expected {', '.join(_INCLUDED)}"
         )
     pieces = [(piece, float(score)) for piece, score in spec["model"]["vocab"]]
-    unknown = spec["model"].get("unk_id")
-    if unknown is None or not 0 <= unknown < len(pieces):
-        raise ValueError(f"{path}: unk_id={unknown}: expected the id of a piece")
-    added = _added_pieces(path, spec, (piece for piece, _ in pieces))
-    _check_ids(path, [*range(len(pieces)), *sorted(added.values())])
-    pieces += [(piece, 0.0) for piece in sorted(added, key=added.get)]
+    unknown_id = spec["model"].get("unk_id")
+    if unknown_id is None or not 0 <= unknown_id < len(pieces):
+        raise ValueError(f"{path}: unk_id={unknown_id}: expected the id of a piece")
+    added_ids = _added_pieces(path, spec, (piece for piece, _ in pieces))
+    _check_ids(path, [*range(len(pieces)), *sorted(added_ids.values())])
+    pieces += [(piece, 0.0) for piece in sorted(added_ids, key=added_ids.get)]
     special = {row["content"] for row in spec.get("added_tokens") or ()}
     maps = [
         base64.b64decode(x["precompiled_charsmap"]) for x in steps if x["type"] == "Precompiled"
     ]
     model = _model(maps[0] if maps else b"")
     for number, (piece, score) in enumerate(pieces):
-        kind = _UNKNOWN if number == unknown else _CONTROL if piece in special else _NORMAL
+        kind = _UNKNOWN if number == unknown_id else _CONTROL if piece in special else _NORMAL
         model.pieces.add(piece=piece, score=score, type=kind)
     return model.SerializeToString(deterministic=True)
 

@@ -74,11 +74,11 @@ class JsonVocabulary(Vocabulary):
 
     def encode_text(self, text: str) -> tuple[list[int], list[int]]:
         """The piece ids of raw text, and the number of each piece's string between spaces."""
-        encoded = self._processor.encode(text, add_special_tokens=False)
+        encoding = self._processor.encode(text, add_special_tokens=False)
         starts = (not x.isspace() and y.isspace() for x, y in zip(text, f" {text}"))
         words = list(itertools.accumulate(starts)) or [1]
         # A piece may begin with the space before its word.
-        return encoded.ids, [max(0, words[max(0, end - 1)] - 1) for _, end in encoded.offsets]
+        return encoding.ids, [max(0, words[max(0, end - 1)] - 1) for _, end in encoding.offsets]
 
     @property
     def content(self) -> dict[str, Any]:

@@ -30,16 +30,16 @@ def spell_all(words: Sequence[bytes], max_chars: int = MAX_CHARACTERS) -> np.nda
             f"max_chars={max_chars}: must be at least 3, for a word's begin, one byte and its end"
         )
     room = max_chars - 2
-    cut = [word[:room] for word in words]
-    sizes = np.fromiter(map(len, cut), np.int64, len(cut))
-    table = np.full((len(cut), max_chars), PAD, np.uint16)
-    if not len(cut):
+    cut_words = [word[:room] for word in words]
+    sizes = np.fromiter(map(len, cut_words), np.int64, len(cut_words))
+    table = np.full((len(cut_words), max_chars), PAD, np.uint16)
+    if not len(cut_words):
         return table
-    row = np.repeat(np.arange(len(cut)), sizes)
+    row = np.repeat(np.arange(len(cut_words)), sizes)
     column = np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     table[:, 0] = BEGIN_WORD
-    table[row, column + 1] = np.frombuffer(b"".join(cut), np.uint8)
-    table[np.arange(len(cut)), sizes + 1] = END_WORD
+    table[row, column + 1] = np.frombuffer(b"".join(cut_words), np.uint8)
+    table[np.arange(len(cut_words)), sizes + 1] = END_WORD
     return table
 
 

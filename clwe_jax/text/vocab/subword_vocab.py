@@ -166,7 +166,7 @@ def train_wordpiece(
         raise ValueError(f"config.vocab.size={size} leaves no room for pieces: make it larger")
     if len(forms) > room:
         total = sum(forms.values())
-        lost = sum(count for _, count in list(forms.items())[room:])
+        lost_count = sum(count for _, count in list(forms.items())[room:])
         logging.warning(
             "%d pieces have no room for all %d characters: the %d rarest forms, %.3f%% of the "
             "characters of the text, are [UNK]. Make config.vocab.size larger or "
@@ -175,13 +175,13 @@ def train_wordpiece(
             size,
             len(forms),
             len(forms) - room,
-            100 * lost / total,
+            100 * lost_count / total,
         )
     pieces = [*SPECIALS, *sorted(list(forms)[:room])]
     seen = set(pieces)
     # Merges of the space mark with one character yield pieces that `forms` already has.
-    wanted = size + len({word[0] for word in words}) + len(forms)
-    processor = spm.SentencePieceProcessor(model_proto=_train_model("bpe", words, wanted, False))
+    bpe_size = size + len({word[0] for word in words}) + len(forms)
+    processor = spm.SentencePieceProcessor(model_proto=_train_model("bpe", words, bpe_size, False))
     for number in range(len(processor)):
         piece = processor.id_to_piece(number)
         if processor.is_control(number) or processor.is_unknown(number) or piece == SPACE_MARK:

@@ -210,10 +210,10 @@ class Tokenizer:
             counts[language] = dict(corpora.by_count(counter)[:max_words])
         if min_count > 1:
             counts = _frequent(counts, min_count)
-        listed = dictionary.words() if dictionary is not None else ()
+        dictionary_words = dictionary.words() if dictionary is not None else ()
         logging.info("Training a %s vocabulary of %d pieces", kind, size)
         vocabulary = vocab.train(
-            kind, mixed_counts(counts, temperature), size, listed, dictionary_share
+            kind, mixed_counts(counts, temperature), size, dictionary_words, dictionary_share
         )
         return cls(languages, normalizer, segmenter, vocabulary)
 
@@ -228,14 +228,14 @@ def mixed_counts(counts: Mapping[str, Mapping[str, int]], temperature: float) ->
     sizes = {language: sum(counter.values()) for language, counter in counts.items()}
     shares = corpora.temperature_shares(sizes, temperature)
     total = sum(sizes.values())
-    mixed: collections.Counter[str] = collections.Counter()
+    weighted_counts: collections.Counter[str] = collections.Counter()
     for language, counter in counts.items():
         if not sizes[language]:
             continue
         weight = shares[language] * total / sizes[language]
         for word, count in counter.items():
-            mixed[word] += count * weight
-    return dict(mixed)
+            weighted_counts[word] += count * weight
+    return dict(weighted_counts)
 
 
 def _frequent(counts: Mapping[str, Mapping[str, int]], min_count: int) -> dict[str, dict[str, int]]:

@@ -49,12 +49,12 @@ def _with_pieces(model: bytes, words: Sequence[str]) -> bytes:
     grown = sentencepiece_model_pb2.ModelProto.FromString(model)
     # Of the given model: long new words have lower scores, with which unknown characters would cost more.
     processor = spm.SentencePieceProcessor(model_proto=model)
-    unknown = min(processor.get_score(i) for i in range(len(processor))) - _UNKNOWN
+    unknown_score = min(processor.get_score(i) for i in range(len(processor))) - _UNKNOWN
     scores: dict[str, float] = {}
     for _, group in itertools.groupby(sorted(words, key=len), len):
-        same = list(group)
+        batch = list(group)
         processor = spm.SentencePieceProcessor(model_proto=grown.SerializeToString())
-        new_scores = {word: _score(processor, word, unknown) + _MARGIN for word in same}
+        new_scores = {word: _score(processor, word, unknown_score) + _MARGIN for word in batch}
         _add(grown, new_scores)
         scores |= new_scores
     _add(proto, {word: scores[word] for word in words})

@@ -50,13 +50,13 @@ class WordVocabulary(base_vocab.Vocabulary):
                 f"The vocabulary begins with {', '.join(pieces[:3])}: a word vocabulary begins "
                 f"with {', '.join(SPECIALS[:3])}, one word a line, the most frequent words first"
             )
-        added = [name for name in SPECIALS if name not in pieces]
-        self.words = {word: number for number, word in enumerate([*pieces, *added])}
-        if len(self.words) < len(pieces) + len(added):
+        added_names = [name for name in SPECIALS if name not in pieces]
+        self.words = {word: number for number, word in enumerate([*pieces, *added_names])}
+        if len(self.words) < len(pieces) + len(added_names):
             twice = next(word for i, word in enumerate(pieces) if self.words[word] != i)
             raise ValueError(f"The vocabulary has {twice!r} twice")
         special = {name: self.words.pop(_NAMES.get(name, name)) for name in base_vocab.SPECIALS}
-        super().__init__([*pieces, *added], special)
+        super().__init__([*pieces, *added_names], special)
         self.counts = np.zeros(len(self.pieces))
         if counts is not None:
             self.counts[: len(pieces)] = counts
@@ -91,7 +91,7 @@ def parse(lines: Iterable[str]) -> WordVocabulary:
     """
     pieces = []
     counts = []
-    seen = {}
+    line_of = {}
     for number, line in enumerate(lines, 1):
         word, tab, count = line.partition("\t")
         try:
@@ -100,8 +100,8 @@ def parse(lines: Iterable[str]) -> WordVocabulary:
             raise ValueError(
                 f"line {number}: expected `word` or `word TAB count`, found {line[:80]!r}"
             ) from None
-        if seen.setdefault(word, number) != number:
-            raise ValueError(f"line {number}: {word[:80]!r} stands in line {seen[word]} already")
+        if line_of.setdefault(word, number) != number:
+            raise ValueError(f"line {number}: {word[:80]!r} stands in line {line_of[word]} already")
         pieces.append(word)
     return WordVocabulary(pieces, counts)
 
@@ -119,10 +119,10 @@ def train(counts: Mapping[str, float], size: int) -> WordVocabulary:
     room = size - len(SPECIALS)
     if room < 1:
         raise ValueError(f"config.vocab.size={size} leaves no room for words: make it larger")
-    ordered = [(word, n) for word, n in corpora.by_count(counts) if word not in SPECIALS]
+    word_counts = [(word, n) for word, n in corpora.by_count(counts) if word not in SPECIALS]
     special = [0.0] * len(SPECIALS)
-    special[SPECIALS.index(UNKNOWN)] = float(sum(n for _, n in ordered[room:]))
-    kept = ordered[:room]
+    special[SPECIALS.index(UNKNOWN)] = float(sum(n for _, n in word_counts[room:]))
+    entries = word_counts[:room]
     return WordVocabulary(
-        [*SPECIALS, *(word for word, _ in kept)], [*special, *(n for _, n in kept)]
+        [*SPECIALS, *(word for word, _ in entries)], [*special, *(n for _, n in entries)]
     )

@@ -122,13 +122,13 @@ class FastBpeVocabulary(Vocabulary):
             best = min(pairs, key=lambda pair: self._ranks.get(pair, len(self._ranks)))
             if best not in self._ranks:
                 break
-            merged = []
+            new_parts = []
             place = 0
             while place < len(parts):
-                joined = place + 1 < len(parts) and pairs[place] == best
-                merged.append("".join(best) if joined else parts[place])
-                place += 2 if joined else 1
-            parts = merged
+                is_pair = place + 1 < len(parts) and pairs[place] == best
+                new_parts.append("".join(best) if is_pair else parts[place])
+                place += 2 if is_pair else 1
+            parts = new_parts
         return list(itertools.chain.from_iterable(map(self._ids_of, parts)))
 
     def _ids_of(self, part: str) -> list[int]:

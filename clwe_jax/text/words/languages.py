@@ -61,11 +61,11 @@ def parse_tag(tag: str) -> Tag:
     small = tag.strip().lower().replace("_", "-")
     if small in _OWN:
         return Tag(small, _OWN[small], "")
-    name, *rest = small.split("-")
-    scripts = [part.title() for part in rest if _SCRIPT.fullmatch(part)]
-    if not scripts and rest:
+    name, *subtags = small.split("-")
+    scripts = [part.title() for part in subtags if _SCRIPT.fullmatch(part)]
+    if not scripts and subtags:
         # A country or a variant may mean a script: zh-TW.
-        scripts = _implied_script(name, rest)
+        scripts = _implied_script(name, subtags)
     return Tag(name, code_of(name), scripts[0] if scripts else "")
 
 
@@ -81,9 +81,9 @@ def two_letters() -> dict[str, str]:
     """Three letters -> the two letters of the same language (ISO 639-2, 639-3, CLDR)."""
     codes: dict[str, str] = {}
     for table in (data_dicts.LANGUAGE_ALPHA3, data_dicts.LANGUAGE_ALPHA3_BIBLIOGRAPHIC):
-        for two, three in table.items():
-            if len(two) == 2 and two not in _WITHDRAWN:
-                codes[three] = _OWN.get(two, two)
+        for alpha2, alpha3 in table.items():
+            if len(alpha2) == 2 and alpha2 not in _WITHDRAWN:
+                codes[alpha3] = _OWN.get(alpha2, alpha2)
     for member, macrolanguage in data_dicts.NORMALIZED_MACROLANGUAGES.items():
         if len(member) == 3 and len(macrolanguage) == 2:
             codes.setdefault(member, _OWN.get(macrolanguage, macrolanguage))
@@ -165,9 +165,9 @@ def hint(wanted: str, present: Iterable[str]) -> str:
     """
     present = sorted(present)
     tag = parse_tag(wanted)
-    same = [x for x in present if parse_tag(x).code == tag.code]
-    if same:
-        return f"{wanted!r} is {' or '.join(map(repr, same))} here."
+    aliases = [x for x in present if parse_tag(x).code == tag.code]
+    if aliases:
+        return f"{wanted!r} is {' or '.join(map(repr, aliases))} here."
     related = [x for x in present if _family(x) == _family(wanted)]
     if related:
         return f"Related to it: {', '.join(map(repr, related))}."

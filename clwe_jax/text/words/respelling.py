@@ -52,16 +52,16 @@ def respell_entries(dictionary: Dictionary, counts: Mapping[str, Mapping[str, in
     if not number:
         return dictionary
     # A language's new forms stand behind its own words, which moves the words of the next languages.
-    new: list[list[str]] = [list(part) for part in words]
-    index = [{word: row for row, word in enumerate(part)} for part in new]
+    new_words: list[list[str]] = [list(part) for part in words]
+    index = [{word: row for row, word in enumerate(part)} for part in new_words]
     for entry, form in number.items():
         place = int(dictionary.word_language[entry])
         if form not in index[place]:
-            index[place][form] = len(new[place])
-            new[place].append(form)
-    starts = np.cumsum([0, *map(len, new)])
+            index[place][form] = len(new_words[place])
+            new_words[place].append(form)
+    starts = np.cumsum([0, *map(len, new_words)])
     language_of = dictionary.word_language.astype(np.int64)
-    moved = starts[language_of] + np.arange(len(dictionary)) - np.array(splits)[language_of]
+    new_ids = starts[language_of] + np.arange(len(dictionary)) - np.array(splits)[language_of]
     extra = np.full(len(dictionary), -1)
     for entry, form in number.items():
         extra[entry] = starts[language_of[entry]] + index[int(language_of[entry])][form]
@@ -69,9 +69,9 @@ def respell_entries(dictionary: Dictionary, counts: Mapping[str, Mapping[str, in
     twice = extra[sources] >= 0
     return Dictionary.from_edges(
         dictionary.languages,
-        new,
-        np.concatenate([moved[sources], extra[sources][twice]]),
-        np.concatenate([moved[targets], moved[targets][twice]]),
+        new_words,
+        np.concatenate([new_ids[sources], extra[sources][twice]]),
+        np.concatenate([new_ids[targets], new_ids[targets][twice]]),
         skipped=dictionary.skipped,
         left_out=dictionary.left_out,
         windows=dictionary.windows,
@@ -141,18 +141,18 @@ def _learn_letters(pairs: Sequence[tuple[str, str]]) -> Letters | None:
     letters: Letters | None = None
     for _ in range(_ROUNDS):
         aligned = [_align_letters(a, b, letters) for a, b in pairs]
-        kept = [path for (cost, path), (a, _) in zip(aligned, pairs) if cost <= _DEAR * len(a)]
-        if len(kept) < _FEWEST:
+        paths = [path for (cost, path), (a, _) in zip(aligned, pairs) if cost <= _DEAR * len(a)]
+        if len(paths) < _FEWEST:
             return None
-        seen: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-        for path in kept:
+        counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+        for path in paths:
             for left, right in path:
-                seen[left][right] += 1
-        totals = {left: sum(rights.values()) for left, rights in seen.items()}
+                counts[left][right] += 1
+        totals = {left: sum(rights.values()) for left, rights in counts.items()}
         # A letter alone competes with the pairs of letters that it begins.
         letters = {
             left: {right: n / (totals[left] + _SMOOTHING) for right, n in rights.items() if n > 1}
-            for left, rights in seen.items()
+            for left, rights in counts.items()
         }
     return letters
 
@@ -192,7 +192,7 @@ def _respell_word(word: str, letters: Letters, counts: Mapping[str, int]) -> str
     beams: list[dict[str, float]] = [{} for _ in range(len(word) + 1)]
     beams[0][""] = 0.0
     for place in range(len(word)):
-        held = sorted(beams[place].items(), key=lambda item: -item[1])[:_BEAM]
+        beam = sorted(beams[place].items(), key=lambda item: -item[1])[:_BEAM]
         for length in (1, 2):
             part = word[place : place + length]
             if len(part) < length:
@@ -201,11 +201,11 @@ def _respell_word(word: str, letters: Letters, counts: Mapping[str, int]) -> str
             for right, share in choices.items():
                 if share < _LEAST:
                     continue
-                for string, score in held:
-                    ahead = string + right
+                for string, score in beam:
+                    new_string = string + right
                     total = score + math.log(share)
-                    if total > beams[place + length].get(ahead, -math.inf):
-                        beams[place + length][ahead] = total
+                    if total > beams[place + length].get(new_string, -math.inf):
+                        beams[place + length][new_string] = total
     ends = sorted(beams[-1], key=lambda string: (-beams[-1][string], string))
     return next((string for string in ends if string in counts), ends[0] if ends else "")
 

@@ -15,13 +15,13 @@ def near_words(word: str, words: Sequence[str], max_words: int = 3) -> list[str]
     Args:
       words: the candidates, most frequent first.
     """
-    folded = _fold_word(word)
-    same = [other for other in words if _fold_word(other) == folded and other != word]
+    key = _fold_word(word)
+    variants = [entry for entry in words if _fold_word(entry) == key and entry != word]
     frequent: dict[str, str] = {}
-    for other in words[:_MAX_SEARCHED]:
-        frequent.setdefault(_fold_word(other), other)
-    close = difflib.get_close_matches(folded, frequent, max_words, 0.7)
-    near = dict.fromkeys([*same, *(frequent[x] for x in close if frequent[x] != word)])
+    for entry in words[:_MAX_SEARCHED]:
+        frequent.setdefault(_fold_word(entry), entry)
+    close = difflib.get_close_matches(key, frequent, max_words, 0.7)
+    near = dict.fromkeys([*variants, *(frequent[x] for x in close if frequent[x] != word)])
     return list(near)[:max_words]
 
 

@@ -121,10 +121,10 @@ def written_words(
       raw: the text.
       words: its words in their order, or one key of several words.
     """
-    written = as_written(raw, normalizer, language)
-    if written == "".join(words):
+    text = as_written(raw, normalizer, language)
+    if text == "".join(words):
         return words
-    segments = list(written) if written.isascii() else _segment().findall(written)
+    segments = list(text) if text.isascii() else _segment().findall(text)
     ends = [0]
     for segment in segments:
         ends.append(ends[-1] + _length(segment, normalizer))
@@ -160,10 +160,10 @@ def merge(first: Spellings, words: Mapping[str, Iterable[str]], second: Spelling
     """
     merged = {}
     for language in {**first, **second}:
-        others = dict(second.get(language, {}))
+        fallback = dict(second.get(language, {}))
         for key in words.get(language, ()):
-            others.pop(key, None)
-        merged[language] = {**others, **first.get(language, {})}
+            fallback.pop(key, None)
+        merged[language] = {**fallback, **first.get(language, {})}
     return merged
 
 
@@ -219,7 +219,7 @@ def _changes(lower_case: bool, simplify: bool) -> dict[int, int | None]:
     table = characters.lower_table() if lower_case else codes
     if simplify:
         table = characters.simplified_table()[table]
-    changed = np.flatnonzero(table != codes)
+    changed_codes = np.flatnonzero(table != codes)
     ignored = np.flatnonzero(characters.class_table() == characters.IGNORED)
     removed = dict.fromkeys(set(ignored.tolist()) - set(map(ord, _JOINERS)))
-    return dict(zip(changed.tolist(), table[changed].tolist())) | removed
+    return dict(zip(changed_codes.tolist(), table[changed_codes].tolist())) | removed

@@ -306,13 +306,13 @@ class Phrases:
         result = []
         place = 0
         while place < len(words):
-            taken = 1
+            count = 1
             for length in self._lengths.get(words[place], ()):
                 if " ".join(words[place : place + length]) in self._entries:
-                    taken = length
+                    count = length
                     break
-            result.append(" ".join(words[place : place + taken]))
-            place += taken
+            result.append(" ".join(words[place : place + count]))
+            place += count
         return result
 
 
