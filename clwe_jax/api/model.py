@@ -100,10 +100,10 @@ class Model(SpecialMethods):
             vectors of all layers. None: with pool='own' the layer that the folder of a downloaded model
             names, else 'mean_last4'. Static vectors are layer 0.
           pool: how the vectors of a sentence's pieces (of its words, for static vectors) become one. 'own':
-            as the folder of a downloaded model says, if `layer` is None; 'sif' for a run that has counted
-            the words of its text; else 'mean'. 'mean': their mean, or the model's own pooling. 'sif': their
-            mean with the weights a / (a + p), where a = 1e-3 and p is the share of a word in the run's
-            text. None: a vector for each piece (or word) is returned.
+            as the folder of a downloaded model says, if `layer` is None; for a run that has counted the words
+            of its text 'sif' of a language model and 'information' of static vectors; else 'mean'. 'mean':
+            their mean, or the model's own pooling. 'sif' and 'information': their mean with the weights
+            a / (a + p), a = .001, or -log p, where p is the share of a word in the text. None: a vector for each piece (or word) is returned.
           normalize: whether vectors get length 1, so that `x @ y.T` holds cosines.
           batch_size: rows that a language model computes at once.
           show_progress: whether a line on stderr shows how many texts are done; None: on a terminal.
@@ -114,7 +114,7 @@ class Model(SpecialMethods):
 
         Raises:
           ValueError: an unknown language (the nearest one is named), layer or kind of pooling, or
-            'sif' for a run that has kept no counts of words.
+            weights for a run that has kept no counts of words.
         """
         check_count(batch_size=batch_size)
         is_own_pool = layer is None and pool == "own"

@@ -113,7 +113,7 @@ class Compare(Job):
             else {},
             "budget": config.compare.budget,
             "evals": to_dict(config)["evals"],
-            "outcomes": [pattern.pattern for pattern in measured.outcome_patterns().values()],
+            "outcomes": [pattern.pattern for _, pattern in measured.outcome_patterns()],
             "tasks": [
                 tasks.names(config.compare),
                 config.compare.heads,

@@ -81,9 +81,12 @@ def load(path: str) -> Measured:
     return Measured(outcomes=outcomes, items=items, **record)
 
 
-def outcome_patterns() -> dict[str, re.Pattern[str]]:
-    """Figure with test items -> the paths of its outcomes by part: a direction or a language."""
-    return {key: pattern_of(x.path) for key, x in evaluations.headlines_by_key().items()}
+def outcome_patterns() -> list[tuple[str, re.Pattern[str]]]:
+    """Figures with test items, and the paths of their outcomes by part: a direction or a language.
+
+    Where a run has outcomes of several patterns of a figure, the last one counts.
+    """
+    return [(x.key, pattern_of(x.path)) for x in evaluations.every_headline() if x.key]
 
 
 def outcomes_of_hits(
@@ -92,9 +95,8 @@ def outcomes_of_hits(
     """The outcomes of evaluators, as `Measured.outcomes` and `items`."""
     counts = {}
     items = {}
-    patterns = outcome_patterns()
-    for path, (hits, numbers) in outcomes.items():
-        for name, pattern in patterns.items():
+    for name, pattern in outcome_patterns():
+        for path, (hits, numbers) in outcomes.items():
             if match := pattern.fullmatch(path):
                 ones = np.ones(len(hits), np.int32)
                 part = f"{name}/{match[1]}"

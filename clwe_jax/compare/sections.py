@@ -59,7 +59,7 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
         f"figure stands its 95% interval over {_SEEDED[several]}; 'best' is the highest figure of a "
         "column, '≈ best' does not differ significantly from it (paired by test item, p < .05 after Holm's correction), "
         "and 'not compared' has other test items than it. "
-        "Retrieval: nearest sentence by cosine, or by CSLS; SIF: frequent words weigh less, as in `encode`. Induction: P@1 by CSLS over all test words "
+        "Retrieval: nearest sentence by cosine, or by CSLS, with the vectors that `encode` gives. Induction: P@1 by CSLS over all test words "
         "that have a translation of another spelling (one of the same spelling does not count); coverage "
         "is the share of them that can be right. "
         "Tasks: labels are learned in one language, the figure is the mean of the others."

@@ -213,7 +213,7 @@ def _sentences_of(
         row_of[word] = index.get(corpus.words[word], -1)
     words = row_of[running]
     in_graph = words >= 0
-    weights = frequencies.sif_weights(counts / len(ids)).astype(np.float32)[running[in_graph]]
+    weights = frequencies.sif_weights(counts, len(ids))[running[in_graph]]
     owners = np.repeat(np.arange(len(first_lines), dtype=np.int32), lengths)[in_graph]
     shape = (len(first_lines), len(index))
     matrix = sparse.csr_matrix((weights, (owners, words[in_graph])), shape)

@@ -182,7 +182,7 @@ class WordGraph:
             if " " in phrase and words:
                 places += [row] * len(words)
                 columns += [index[word] for word in words]
-                weights += [sif_weights(counts.get(word, 0) / total) for word in words]
+                weights += [sif_weights(counts.get(word, 0), total) for word in words]
         shape = (len(entries),) * 2
         return sparse.csr_matrix((np.array(weights, np.float32), (places, columns)), shape)
 

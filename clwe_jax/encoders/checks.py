@@ -7,7 +7,7 @@ from typing import Any, Iterable, Sequence
 
 from clwe_jax import options
 from clwe_jax.options.section import nearest
-from clwe_jax.text.corpus.frequencies import FILE
+from clwe_jax.text.corpus.frequencies import FILE, INFORMATION, SIF
 from clwe_jax.text.words.languages import hint
 
 # Name of a retrieval method -> its name in `align.csls`.
@@ -36,29 +36,30 @@ def check_languages(languages: Sequence[str], **codes: Any) -> None:
             raise ValueError(message)
 
 
-def choose_pool(pool: str | None, part: str, has_counts: bool) -> str | None:
-    """How texts are pooled: 'mean', 'sif', None; for 'own' by SIF where words were counted, else by the mean.
+def choose_pool(pool: str | None, part: str, weighted: str) -> str | None:
+    """How texts are pooled: 'mean', `weighted` or None; 'own' is the weighted pool where words were counted.
 
     Args:
       part: what has a vector of its own with pool=None.
-      has_counts: whether words were counted, which 'sif' needs.
+      weighted: the pool in which frequent words weigh less, which needs counts of words; '': there are none.
 
     Raises:
-      ValueError: another pool, or 'sif' without counts.
+      ValueError: another pool, or a weighted one without counts.
     """
-    # Where all words weigh the same, 46% of Swahili news find their translation by cosine; by SIF 79%.
+    # Where all words weigh the same, half as many Swahili news find their translation by cosine.
     if pool == "own":
-        return "sif" if has_counts else "mean"
-    if pool not in ("mean", "sif", None):
-        raise ValueError(
-            f"pool={pool!r}: expected 'own', 'mean' or 'sif', or None for a vector of each {part}"
-        )
-    if pool == "sif" and not has_counts:
+        return weighted or "mean"
+    if pool in ("mean", weighted, None) and pool != "":
+        return pool
+    if pool in (SIF, INFORMATION) and not weighted:
         raise ValueError(
             f"pool={pool!r}: this run has kept no counts of words (WORKDIR/{FILE}), because it is older "
             "than they are or its text is in no files: pool='mean'"
         )
-    return pool
+    names = "', '".join(filter(None, ("own", "mean", weighted)))
+    raise ValueError(
+        f"pool={pool!r}: expected one of '{names}', or None for a vector of each {part}"
+    )
 
 
 def check_strings(**strings: Any) -> None:

@@ -89,7 +89,7 @@ class ClcrEncoder:
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
         """As `loaded.PoolsTexts`, over the pivots of each text: their mean, or each one's vector."""
-        pool = choose_pool(pool, "word", has_counts=False)
+        pool = choose_pool(pool, "word", weighted="")
         sentences = [self.words(text, language) for text in texts]
         by_text = self.of_words(sentences, language, reduce=reduce)
         if pool is None:

@@ -15,6 +15,7 @@ from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.interop import to_huggingface
+from clwe_jax.text.corpus.frequencies import INFORMATION
 
 
 _BYTES_OF_NUMBER = 11  # of the shortest decimals of a float32, and a space
@@ -110,7 +111,7 @@ def write_static(
         raise ValueError(f"--format={form} holds static vectors, and this is: {model.kind_name}")
     languages = _languages(model, language)
     counts = model.frequencies
-    weights = {code: counts.word_weights(code) for code in languages} if counts else {}
+    weights = {code: counts.word_weights(code, INFORMATION) for code in languages} if counts else {}
     spaces = {code: model.vectors(code) for code in languages}
     notes = static_folders.write(spaces, weights, model.normalizer, out, form, **size)
     if model.spelling is not None:

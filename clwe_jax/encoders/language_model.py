@@ -53,7 +53,7 @@ class LanguageModel(LoadedEncoder):
       frequent: language -> the frequent words that `neighbours` and `senses` search.
       texts: language -> lines of text, for examples of senses; None for a run without text.
       projection: the objective with the maps of a projected run; None for other runs.
-      frequencies: counts of the words of the run's text, which the pooling 'sif' needs; None where
+      frequencies: counts of the words of the run's text, which the pool 'sif' needs; None where
         the run has kept none.
       spellings: how words are written that differ from their keys.
       reading: how the authors of a downloaded model make a sentence's vector, where they say it.

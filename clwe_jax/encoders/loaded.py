@@ -36,7 +36,7 @@ class PoolsTexts(Encoder, Protocol):
           float32 [N, layers, D], reduced; with pool=None a list of [pieces, layers, D], reduced.
 
         Raises:
-          ValueError: another pool, or 'sif' without counts.
+          ValueError: another pool, or a weighted one without counts.
         """
 
 

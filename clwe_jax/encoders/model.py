@@ -16,12 +16,12 @@ from clwe_jax.encoders.characters import encoder_of
 from clwe_jax.encoders.checks import choose_pool
 from clwe_jax.encoders.encode import EncodesSentences, Reduce, WordLists, group_by_word
 from clwe_jax.encoders.protocols import WordSample, WordSpace
-from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.corpus.frequencies import SIF, Frequencies
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.characters import has_letter
 from clwe_jax.types import Batch, Objective, Variables
 
-POOLS = ("mean", "sif")
+POOLS = ("mean", SIF)
 
 
 class ModelEncoder:
@@ -65,7 +65,7 @@ class ModelEncoder:
         self._own = isinstance(objective, EncodesSentences)
         if self._own:
             self.pools = ("own",)
-        self._weights = functools.cache(lambda language: frequencies.word_weights(language))
+        self._weights = functools.cache(lambda language: frequencies.word_weights(language, SIF))
         self._counts = lambda language: frequencies.words.get(language, {}) if frequencies else {}
         # Made on first use: not every objective encodes.
         self._rows = functools.cache(
@@ -132,7 +132,7 @@ class ModelEncoder:
         """Pool -> sentence vectors, from one pass of encoding; `reduce` as for `sentences`."""
         if self._own:
             return {"own": self.sentences(texts, language, reduce)}
-        rows = self._sentence_rows(texts, language, weighted="sif" in self.pools)
+        rows = self._sentence_rows(texts, language, weighted=SIF in self.pools)
         return dict(zip(self.pools, self._pool(rows, len(self.pools), reduce)))
 
     def _pool(self, rows: Sequence[Row], means: int, reduce: Reduce = np.asarray) -> np.ndarray:
@@ -147,7 +147,7 @@ class ModelEncoder:
     def pool_texts(
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
-        pool = choose_pool(pool, "piece", "sif" in self.pools)
+        pool = choose_pool(pool, "piece", SIF if SIF in self.pools else "")
         if pool is None:
             return [reduce(vectors) for vectors in self.pieces(texts, language)]
         if pool == "mean":

@@ -101,7 +101,7 @@ class Pools(Protocol):
 
     Attributes:
       pools: first the way of `Encoder.sentences`, such as 'mean' or 'own'; then, if word counts are known,
-        'sif' (smooth inverse frequency).
+        'sif' (`frequencies.sif_weights`).
     """
 
     pools: tuple[str, ...]

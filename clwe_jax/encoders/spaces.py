@@ -62,7 +62,7 @@ class StaticSpaces(LoadedEncoder):
         without refinement, because joint training yields one space.
       hub: the language whose space the other languages are mapped to.
       normalizer: the normalizer of words.
-      frequencies: counts of the words of the text, for the pooling 'sif'; None where none was read.
+      frequencies: counts of the words of the text, which weigh the words of a sentence; None where none was read.
       spelling: vectors of words that the model lacks, from their n-grams; None: they have none.
       spellings: how words are written, where `raw` has their keys alone.
       entries: of the dictionary that the vectors were trained with, and pairs that it rejects.

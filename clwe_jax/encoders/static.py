@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import itertools
-import math
 import re
 from typing import Callable, Container, Iterable, Mapping, Protocol, Sequence
 
@@ -16,9 +14,8 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.checks import choose_pool
 from clwe_jax.encoders.encode import Reduce, WordLists
 from clwe_jax.encoders.protocols import WordSample, WordSpace
-from clwe_jax.text.corpus.frequencies import Frequencies
+from clwe_jax.text.corpus.frequencies import INFORMATION, Frequencies
 
-POOLS = ("idf", "sif")
 _MARKS = "'·"  # inside words
 
 
@@ -39,7 +36,8 @@ class VectorSpaces(Protocol):
 class StaticEncoder:
     """Static vectors: a sentence is the weighted mean of its words' vectors (`loaded.PoolsTexts`).
 
-    The weights are inverse document frequencies (MUSE, section 3.3).
+    A word weighs its information, -log p, by its share p of the run's text; all words weigh the same where the counts
+    are not known.
 
     Attributes:
       spaces: vectors of all languages.
@@ -59,7 +57,7 @@ class StaticEncoder:
     spell_words: Callable[[Sequence[str], str], np.ndarray] | None = None
     as_words: Callable[[np.ndarray], np.ndarray] = lambda rows: np.asarray(rows, np.float32)
     layers = 1
-    sentence_reading = "the mean of the words, weighted by inverse document frequency"
+    sentence_reading = "the mean of the words, weighted by their information"
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -76,41 +74,24 @@ class StaticEncoder:
         return list(self.split(text, language))
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
-        """float32 [N, 1, D]: means of word vectors, weighted by idf over `texts`.
+        """float32 [N, 1, D]: the vectors that `pool_texts` gives by the pool 'own'.
 
-        Words without a vector are ignored. If all weights of a text are 0, as for a single text,
-        its vector is the unweighted mean; a text without a known word has zeros.
+        Words without a vector are ignored; a text without a known word has zeros.
         """
-        return self.pool_in_all_ways(texts, language)["idf"]
-
-    @property
-    def pools(self) -> tuple[str, ...]:
-        """'idf' and, where the counts of words are given, 'sif'."""
-        return POOLS if self.frequencies is not None else POOLS[:1]
-
-    def pool_in_all_ways(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
-        sentences = [self.words(text, language) for text in texts]
-        weights = {"idf": inverse_document_frequencies(sentences)}
-        if self.frequencies is not None:
-            weights["sif"] = self.frequencies.word_weights(language)
-        vectors = self._take_words(sentences, language)
-        return {x: weighted_means(sentences, vectors, y)[:, None] for x, y in weights.items()}
+        return self.pool_texts(texts, language, "own")
 
     def pool_texts(
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
-        """Vectors of texts by a pool; words without a vector are left out.
-
-        'mean' weighs all words alike: a weight by idf would depend on the other texts of a call.
-        """
-        pool = choose_pool(pool, "word", self.frequencies is not None)
+        """Vectors of texts by a pool; words without a vector are left out."""
+        pool = choose_pool(pool, "word", INFORMATION if self.frequencies is not None else "")
         sentences = [self.words(text, language) for text in texts]
         vectors = self._take_words(sentences, language)
         if pool is None:
             rows = [vectors.rows(words) for words in sentences]
             parts = [np.asarray(vectors.vectors[x[x >= 0]], np.float32) for x in rows]
             return [reduce(part[:, None]) for part in parts]
-        weights = self.frequencies.word_weights(language) if pool == "sif" else {}
+        weights = {} if pool == "mean" else self.frequencies.word_weights(language, INFORMATION)
         return reduce(weighted_means(sentences, vectors, weights)[:, None])
 
     def coverage(self, texts: Sequence[str], language: str) -> float:
@@ -244,12 +225,6 @@ def add_spelled(
         rows[missing_rows] = spell([words[place] for place in missing_rows.tolist()])
     has_vector = (vector_rows >= 0) | rows.any(1)
     return Vectors([word for word, kept in zip(words, has_vector) if kept], rows[has_vector])
-
-
-def inverse_document_frequencies(sentences: WordLists) -> dict[str, float]:
-    """Word -> log(N / number of sentences with the word), for N sentences."""
-    counts = collections.Counter(itertools.chain.from_iterable(map(set, sentences)))
-    return {word: math.log(len(sentences) / count) for word, count in counts.items()}
 
 
 def weighted_means(

@@ -1,7 +1,7 @@
 """Static vectors as models of sentence-transformers (StaticEmbedding) and of model2vec.
 
-A text's vector there is the mean of its words' rows. The rows' lengths hold the words' weights (SIF), so
-that the direction of this mean is that of our pool 'sif'; a word that the model lacks counts as nothing.
+A text's vector there is the mean of its words' rows. The rows' lengths hold the words' weights, so
+that the direction of this mean is that of our pool 'information'; a word that the model lacks counts as nothing.
 Runs of scripts without spaces are cut by longest match with the words of all languages that are written.
 """
 

@@ -24,6 +24,7 @@ from clwe_jax.models.pooling import last_layers
 from clwe_jax.options.evaluators import RetrievalEvaluation
 from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.corpus import parallel
+from clwe_jax.text.corpus.frequencies import SIF
 from clwe_jax.text.corpus.repeats import drop_repeats
 
 # Endings of a metric's name, one for each score that the papers compare: '' is the cosine itself, the others
@@ -33,7 +34,7 @@ _ENDINGS = ("", "_centered", "_csls")
 # translation, and its tenth neighbour says little. It has no interval and no test of significance.
 _FEW_NEIGHBOURS = 3
 _CSLS_OF_FEW = f"_csls_k{_FEW_NEIGHBOURS}"
-SIF = "retrieval/sif"  # prefix of the metrics of sentences pooled by SIF (smooth inverse frequency)
+_SIF = f"retrieval/{SIF}"  # prefix of the metrics of a language model's sentences by SIF
 
 
 def nearest_is_translation(
@@ -121,8 +122,8 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
           layers 1, 2, ... if there are fewer), in the same direction.
         retrieval/mean*, retrieval/layer{k}/acc@1*, retrieval/mean_last4*, retrieval/chance: these
           figures, averaged over the pairs.
-        retrieval/sif/...: the same figures of sentences whose words are weighted by SIF, as in
-          `Model.encode`, for encoders that know how often words occur.
+        retrieval/sif/...: the same figures of a language model's sentences whose words are weighted by SIF, as in
+          `Model.encode`, if it knows how often words occur. The words of static vectors are always weighted.
         retrieval/cut: the share of sentences that were too long for the model.
         """
         by_metric: dict[
@@ -162,7 +163,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         encoded_count, cut_count = _count_sentences(model) - counts_before
         if encoded_count:
             yield "retrieval/cut", float(cut_count / encoded_count)
-        if last_target is not None and SIF not in targets:
+        if last_target is not None and isinstance(model, Pools) and _SIF not in targets:
             logging.info("Retrieval without SIF: the model has no counts of its words")
 
     def _measure_pair(
@@ -223,10 +224,9 @@ def _encode_by_pool(model: Encoder, texts: Sequence[str], language: str) -> dict
     """Prefix of metrics -> sentence vectors, float32 [N, layers, D], by each way of pooling words."""
     if not isinstance(model, Pools):
         return {"retrieval": model.sentences(texts, language)}
-    by_pool = model.pool_in_all_ways(
-        texts, language
-    )  # by its own pooling and, with counts of words, by 'sif'
-    return {SIF if pool == "sif" else "retrieval": vectors for pool, vectors in by_pool.items()}
+    # By its own pooling and, with counts of words, by SIF.
+    by_pool = model.pool_in_all_ways(texts, language)
+    return {_SIF if pool == SIF else "retrieval": vectors for pool, vectors in by_pool.items()}
 
 
 def _with_interval(name: str, share: float, count: int) -> list[tuple[str, float]]:

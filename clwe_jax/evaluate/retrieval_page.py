@@ -10,9 +10,10 @@ from clwe_jax.report.data import BLUE, GREEN, Chart, Column, Line, Section, Tabl
 from clwe_jax.report.figure_tables import pair_name, table
 from clwe_jax.report.headline import FLOOR, Headline
 from clwe_jax.report.run_folder import RunFolder, finite
+from clwe_jax.text.corpus.frequencies import SIF
 
 _NAME = "retrieval"
-_SIF = f"{_NAME}/sif"
+_WEIGHTED = f"{_NAME}/{SIF}"  # of language models
 # Method of comparison -> ending of the metric's name, and its name in a sentence.
 _METHODS = {"plain": "", "centered": "_centered", "CSLS": "_csls"}
 _SAID = {"plain": "cosine", "centered": "cosine after centering", "CSLS": "CSLS"}
@@ -32,12 +33,12 @@ def describe_last_layers(results: Mapping[str, float]) -> str:
     return names.get(last, f"layers 1 to {last}" if last <= 4 else "the last four layers")
 
 
-def _headline(how: str, metric: str, label: str, floors: Sequence[str], **more: Any) -> Headline:
+def _headline(how: str, metric: str, label: str, **more: Any) -> Headline:
     ending = _METHODS[how]
     return Headline(
-        f"{_NAME}/*/{metric}{ending}",
+        f"{metric}{ending}",
         label if how == "plain" else f"{label}, {how}",
-        floors=[f"{FLOOR}{path}/*/mean{ending}" for path in floors],
+        floors=[f"{FLOOR}{_NAME}/*/mean{ending}"],
         chance=_CHANCE,
         sentence=f"{{}} of the sentences find their translation by {_SAID[how]}",
         meaning="share of sentences that find their translation; good from 50% on",
@@ -45,44 +46,35 @@ def _headline(how: str, metric: str, label: str, floors: Sequence[str], **more: 
     )
 
 
-# The first measured floor is shown. The words of `_NAME` are weighted by inverse document frequency, as in the own
-# vectors of a static encoder, and those of `_SIF` by SIF, where the counts of words are known.
+# The vectors of sentences that the papers measure: of a language model all pieces weigh the same.
 _OWN = {
     how: _headline(
         how,
-        "mean",
+        f"{_NAME}/*/mean",
         "Retrieval, own vectors",
-        (_NAME, _SIF),
         group="own vectors",
         key=_KEYS.get(how, ""),
     )
     for how in _METHODS
 }
-# Vectors as `Model.encode` gives them where the run counted its words. A comparison shows this figure beside that of
-# the own vectors, which the papers measure; a run's own page has a table of it.
-_OWN_SIF = Headline(
-    f"{_SIF}/*/mean_csls",
-    "Retrieval, own vectors, SIF, CSLS",
-    floors=(f"{FLOOR}{_SIF}/*/mean_csls",),
-    chance=_CHANCE,
-    group="own vectors",
-    key=f"{_NAME}_sif",
-)
+# The vectors that `Model.encode` gives where a language model counted its words. Comparisons prefer them.
+_ENCODED = {
+    how: _headline(
+        how, f"{_WEIGHTED}/*/mean", "Retrieval, vectors of encode", group="own vectors", key=key
+    )
+    for how, key in _KEYS.items()
+}
 _LAST = {
     how: _headline(
-        how, "mean_last4", "Retrieval, last layers", (_SIF, _NAME), layers=describe_last_layers
+        how, f"{_NAME}/*/mean_last4", "Retrieval, last layers", layers=describe_last_layers
     )
     for how in _METHODS
 }
-_LAST_SIF = Headline(
-    f"{_SIF}/*/mean_last4_csls",
-    "Retrieval, last layers, SIF, CSLS",
-    floors=(f"{FLOOR}{_SIF}/*/mean_csls",),
-    chance=_CHANCE,
-    layers=describe_last_layers,
+_LAST_WEIGHTED = _headline(
+    "CSLS", f"{_WEIGHTED}/*/mean_last4", "Retrieval, last layers, SIF", layers=describe_last_layers
 )
-# CSLS comes last of the own vectors: the last measured one of a group is shown.
-HEADLINES = (_OWN["plain"], _OWN["centered"], _OWN_SIF, _OWN["CSLS"], _LAST_SIF, *_LAST.values())
+# Of a group the last measured headline is shown.
+HEADLINES = (*_OWN.values(), *_ENCODED.values(), _LAST_WEIGHTED, *_LAST.values())
 
 
 def describe_tests(run: RunFolder) -> str:
@@ -111,7 +103,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         "subtracted. CSLS: by cosine, less the mean similarity to each side's ten nearest.\nThe "
         "encoder's own sentence vector is, for a language model, the mean of the pieces' vectors "
         f"in {last}, for a translator that of its encoder and, for static vectors, the mean of the "
-        "words' vectors weighted by inverse document frequency."
+        "words' vectors weighted by their information."
     )
     if blocks:
         text += (
@@ -119,56 +111,49 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
             "The encoder's own vector averages layers before the search; a mean of accuracies averages afterwards. "
             "Layers are measured in one direction of each pair of languages, the encoder's own vector in both."
         )
-    sif = figures.by_pair(run.figures, _SIF)
-    if sif:
-        text += (
-            " SIF: words weighted, as in `encode`, by a / (a + p), where p is their share in the run's "
-            "text and a is 0.001."
-        )
+    weighted = figures.by_pair(run.figures, _WEIGHTED)
+    if weighted:
+        text += " SIF: words weighted, as in `encode`, by a / (a + p), where p is their share in the run's text and a is .001."
     with_floor = [how for how, headline in _LAST.items() if headline.floor(run.figures)]
     if with_floor:
         text += floor.TEXT
-        if sif:
-            text += " The floor weights words by inverse document frequency beside the own vector, else by SIF."
-    how = (
-        with_floor[-1] if with_floor else "plain"
-    )  # the method whose floor is shown: CSLS where measured
+    # The method whose floor is shown: CSLS where it was measured.
+    how = with_floor[-1] if with_floor else "plain"
     tests = describe_tests(run)
     of_tests = f" ({tests})" if tests else ""
     note = _note(run, others)
-    own_path = _OWN[how].floor(run.figures)
-    last_path = _LAST[how].floor(run.figures)  # by SIF where it was measured
-    for name, title, path in (
-        ("mean_last4", f"By language pair, mean of the accuracies of {last}", last_path),
-        ("mean", "By language pair, the encoder's own sentence vector", own_path),
+    floor_path = _OWN[how].floor(run.figures)
+    levels = floor.columns(run, floor_path, _CHANCE, how)
+    for name, title in (
+        ("mean_last4", f"By language pair, mean of the accuracies of {last}"),
+        ("mean", "By language pair, the encoder's own sentence vector"),
     ):
         columns = {f"{name}{end}": Column(method, "percent") for method, end in _METHODS.items()}
-        sif_columns = dict(columns)
+        weighted_columns = dict(columns)
         if name == "mean":
             columns["mean_csls_k3"] = Column("CSLS, k = 3", "percent", main=False)
             columns["coverage"] = Column("Words with a vector", "percent", main=False)
         blocks += table(
-            _NAME,
-            pairs,
-            columns,
-            by_pair,
-            "Pair",
-            levels=floor.columns(run, path, _CHANCE, how),
-            title=title + of_tests,
-            note=note,
+            _NAME, pairs, columns, by_pair, "Pair", levels=levels, title=title + of_tests, note=note
         )
-        if sif:
-            levels = floor.columns(run, last_path, _CHANCE, how)
-            title = f"{title}, SIF{of_tests}"
-            blocks += table(_SIF, pairs, sif_columns, sif, "Pair", levels=levels, title=title)
+        if weighted:
+            blocks += table(
+                _WEIGHTED,
+                pairs,
+                weighted_columns,
+                weighted,
+                "Pair",
+                levels=levels,
+                title=f"{title}, SIF{of_tests}",
+            )
     lines = [Line(method, headline.mean) for method, headline in _LAST.items()]
     steps = finite(run.series.get(lines[0].metric, {}))
     if steps:
-        levels = floor.levels(run, last_path, _CHANCE, how)
-        lines += floor.lines((min(steps), max(steps)), levels)
+        steps_range = min(steps), max(steps)
+        lines += floor.lines(steps_range, floor.levels(run, floor_path, _CHANCE, how))
     blocks.append(Chart(f"Over training, mean of {last}", lines, form="percent"))
-    sif_lines = [Line(method, f"{_SIF}/mean_last4{end}") for method, end in _METHODS.items()]
-    blocks.append(Chart(f"Over training, SIF, mean of {last}", sif_lines, form="percent"))
+    lines = [Line(method, f"{_WEIGHTED}/mean_last4{end}") for method, end in _METHODS.items()]
+    blocks.append(Chart(f"Over training, SIF, mean of {last}", lines, form="percent"))
     blocks += _every_layer(by_pair, pairs)
     return Section("Sentence retrieval", text, blocks) if pairs or steps else None
 
@@ -192,7 +177,9 @@ def _every_layer(
 def _by_layer(run: RunFolder, others: Sequence[RunFolder]) -> list[Chart]:
     """A chart of each method, all with the same y axis."""
     metrics = {method: f"{_NAME}/layer*/acc@1{end}" for method, end in _METHODS.items()}
-    sif_metrics = {method: f"{_SIF}/layer*/acc@1{end}" for method, end in _METHODS.items()}
+    weighted_metrics = {
+        method: f"{_WEIGHTED}/layer*/acc@1{end}" for method, end in _METHODS.items()
+    }
     levels = {
         method: floor.levels(run, headline.floor(run.figures), _CHANCE)
         for method, headline in _LAST.items()
@@ -201,7 +188,7 @@ def _by_layer(run: RunFolder, others: Sequence[RunFolder]) -> list[Chart]:
     for method, metric in metrics.items():
         for shown_run in (run, *others):
             values += figures.over_star(shown_run.figures, metric).values()
-        values += figures.over_star(run.figures, sif_metrics[method]).values()
+        values += figures.over_star(run.figures, weighted_metrics[method]).values()
         values += (level or 0.0 for level in levels[method].values())
     highest = max(values, default=0.0)
     charts = []
@@ -209,13 +196,13 @@ def _by_layer(run: RunFolder, others: Sequence[RunFolder]) -> list[Chart]:
         layers = figures.over_star(run.figures, metric)
         last_layers = [layer for layer in layers if layer > 0][-4:]
         if last_layers:
-            sif = figures.over_star(run.figures, sif_metrics[method])
+            weighted = figures.over_star(run.figures, weighted_metrics[method])
             charts.append(
                 Chart(
                     f"Accuracy by layer, {method}",
                     [
-                        Line("mean" if sif else "", metric=metric, colour=BLUE),
-                        Line("SIF", metric=sif_metrics[method], colour=GREEN, compare=False),
+                        Line("mean" if weighted else "", metric=metric, colour=BLUE),
+                        Line("SIF", metric=weighted_metrics[method], colour=GREEN, compare=False),
                         *floor.lines((min(layers), max(layers)), levels[method]),
                     ],
                     x="layer",

@@ -304,7 +304,7 @@ class FinishOptions(Options):
     )
     drop: Rate = option(0.0, "share of words that each side loses, at most")
     pool: Annotated[str, OneOf("mean", "sif")] = option(
-        "mean", "weights of a sentence's pieces: mean | sif"
+        "mean", "weights of a sentence's pieces: mean, all alike | sif, frequent ones less"
     )
     against: Annotated[str, OneOf("layers", "table")] = option(
         "layers", "the vectors of copies: layers | table"

@@ -37,8 +37,10 @@ def prefixes() -> list[str]:
 
 
 def headlines_by_key() -> dict[str, Headline]:
-    """Key of a comparison -> its headline."""
-    return {x.key: x for x in every_headline() if x.key}
+    """Key of a comparison -> the first headline that has it."""
+    with_key = [x for x in every_headline() if x.key]
+    by_key = {x.key: x for x in reversed(with_key)}
+    return dict(reversed(by_key.items()))
 
 
 def names_with_floor() -> list[str]:

@@ -25,7 +25,6 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.report import offline
 from clwe_jax.static.open_run import open_run
-from clwe_jax.text.corpus.frequencies import SIF
 from clwe_jax.text.words.languages import is_right_to_left, name_of
 from clwe_jax.text.words.spellings import readable
 
@@ -65,7 +64,6 @@ def collect(model: StaticSpaces, budget: int = _PAGE_BYTES) -> dict[str, Any]:
         "left": {language: len(all_words[language]) - len(x) for language, x in page_words.items()},
         "words": {language: list(x.words) for language, x in page_words.items()},
         "keys": {language: _other_keys(x) for language, x in page_words.items()},
-        "sif": SIF,
         "counts": _counts(model, page_words),
         "vectors": {language: _quantize(x) for language, x in rows.items()},
         "lengths": {

@@ -117,7 +117,7 @@ def test_encode_equals_the_objective(model, by_hand):
 def test_sif_weighs_a_word_by_its_share_of_the_text(run, model, by_hand):
     texts = ["By the bank", "money, by the"]
     found = model.encode(texts, lang="de", layer="all", pool="sif")
-    weights = COUNTS.word_weights("de")
+    weights = COUNTS.word_weights("de", "sif")
     for vectors, text in zip(found, texts):
         words, owners = run[1].words(text, "de"), run[1].encode(text, "de")[1]
         given = np.array([weights.get(words[x], 1.0) / owners.count(x) for x in owners])

@@ -1,6 +1,7 @@
 """Spaces, translations and files of a run of static embeddings."""
 
 import dataclasses
+import math
 import os
 from multiprocessing.reduction import ForkingPickler
 
@@ -227,16 +228,16 @@ def test_it_is_an_encoder(planted):
         model.words("a", "xx")
 
 
-def test_frequent_words_weigh_less_by_sif(planted):
+def test_frequent_words_weigh_less_by_their_information(planted):
     counts = Frequencies({"de": 1_000}, {"de": {"de3": 900}})
     model = api.Model(dataclasses.replace(planted.loaded, frequencies=counts))
     vectors = planted.vectors(lang="de").vectors
     [found] = model.encode(["de3 de5"], lang="de")
-    weight = 1e-3 / (1e-3 + 0.9)
+    weight = math.log(1_000 / 900) / math.log(1_000)
     expected = (weight * vectors[3] + vectors[5]) / (weight + 1)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     with pytest.raises(ValueError, match="no counts"):
-        planted.encode(["de3"], lang="de", pool="sif")
+        planted.encode(["de3"], lang="de", pool="information")
 
 
 def _spelled():

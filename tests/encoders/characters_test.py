@@ -67,7 +67,7 @@ def test_unknown_words_have_vectors_of_their_own():
     np.testing.assert_array_equal(vectors[1], vectors[words.index("quixotic", 2)])
 
 
-def test_an_unknown_word_weighs_most_in_sif_pooling():
+def test_an_unknown_word_weighs_most_by_sif():
     counts = Frequencies({"en": 100}, {"en": {"the": 99, "bank": 1}})
     encoder = ModelEncoder(Characters(), tokenizer(), variables(), frequencies=counts)
     found = encoder.pool_in_all_ways(["the quixotic bank"], "en")["sif"][0, 0]

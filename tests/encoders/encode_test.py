@@ -116,7 +116,7 @@ def test_the_pieces_of_a_word_share_its_weight_in_the_second_mean(setting):
     assert tuple(found) == encoder.pools == ("mean", "sif") and isinstance(encoder, Pools)
     np.testing.assert_array_equal(found["mean"], encoder.sentences(sentences, "de"))
     v = tokenizer.vocabulary
-    weights = counts.word_weights("de")
+    weights = counts.word_weights("de", "sif")
     for found, sentence in zip(found["sif"], sentences):
         ids, owners = tokenizer.encode(sentence, "de")
         if not ids:

@@ -34,7 +34,7 @@ def model():
 
 
 def _ours(model, language):
-    rows = api.Model(model).encode(TEXTS, lang=language, pool="sif")
+    rows = api.Model(model).encode(TEXTS, lang=language, pool="information")
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 

@@ -1,4 +1,4 @@
-"""Static vectors as an encoder: idf weights and means by definition, and planted translations."""
+"""Static vectors as an encoder: weights and means by definition, and planted translations."""
 
 import dataclasses
 import math
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.encoders.protocols import HasCoverage, Encoder, Pools, WordSample
+from clwe_jax.encoders.protocols import HasCoverage, Encoder, WordSample
 from clwe_jax.encoders import static as static_encoder
 from clwe_jax.encoders.static import SpellingCache, StaticEncoder
 from clwe_jax.evaluate.context import Context
@@ -15,11 +15,6 @@ from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.text.corpus.frequencies import Frequencies
 
 WORDS = [f"w{i}" for i in range(40)]
-
-
-def test_idf_counts_sentences_not_words():
-    found = static_encoder.inverse_document_frequencies([["a", "a", "b"], ["a"], ["c"]])
-    assert found == {"a": math.log(3 / 2), "b": math.log(3), "c": math.log(3)}
 
 
 def test_means_are_weighted_and_words_without_a_vector_passed_over():
@@ -35,9 +30,7 @@ def test_means_are_weighted_and_words_without_a_vector_passed_over():
 def test_the_protocol():
     vectors = np.array([[1.0, 0], [0, 1]], np.float32)
     model = encoder({"de": Vectors(["a", "b"], vectors), "en": Vectors(["A", "B"], -vectors)})
-    assert (
-        isinstance(model, Encoder) and isinstance(model, HasCoverage) and isinstance(model, Pools)
-    )
+    assert isinstance(model, Encoder) and isinstance(model, HasCoverage)
     assert model.languages == ("de", "en") and model.words("a x", "de") == ["a", "x"]
     [(words, found)] = model.in_context(["a x b"], "de")
     assert words == ["a", "x", "b"] and found.shape == (3, 1, 2)
@@ -164,23 +157,22 @@ def test_translations_are_found_where_words_are_aligned(folder):
     )
 
 
-def test_sif_weighs_words_by_their_share():
-    found = Vectors(words=["a", "b"], vectors=np.eye(2, dtype=np.float32))
-    counts = Frequencies({"de": 100}, {"de": {"a": 100}})
-    model = dataclasses.replace(encoder({"de": found}), frequencies=counts)
-    assert encoder({"de": found}).pools == ("idf",) and model.pools == ("idf", "sif")
-    pooled = model.pool_in_all_ways(["a b", "a a", "", "b unknown"], "de")
-    np.testing.assert_array_equal(
-        pooled["idf"], encoder({"de": found}).sentences(["a b", "a a", "", "b unknown"], "de")
-    )
-    weight = 1e-3 / (1e-3 + 1)
+def test_words_weigh_their_information():
+    vectors = Vectors(words=["a", "b"], vectors=np.eye(2, dtype=np.float32))
+    counts = Frequencies({"de": 100}, {"de": {"a": 50}})
+    model = dataclasses.replace(encoder({"de": vectors}), frequencies=counts)
+    lines = ["a b", "a a", "", "b unknown"]
+    weight = math.log(2) / math.log(100)
     expected = np.array([[weight, 1], [1, 0], [0, 0], [0, 1]])
     expected[0] /= 1 + weight
-    np.testing.assert_allclose(pooled["sif"][:, 0], expected, rtol=1e-5)
+    np.testing.assert_allclose(model.sentences(lines, "de")[:, 0], expected, rtol=1e-5)
+    # Without counts all words weigh the same.
+    unweighted = encoder({"de": vectors}).sentences(lines, "de")
+    np.testing.assert_allclose(unweighted[0, 0], [0.5, 0.5])
 
 
 def test_frequent_words_weigh_less(folder):
-    # A word in every sentence has an idf of 0: whatever its vector, nothing changes.
+    # A word that is nearly the whole text weighs nearly nothing, whatever its vector.
     for side, word in (("de", "der"), ("en", "THE")):
         path = folder / f"de-en.{side}"
         path.write_text("".join(f"{word} {line}\n" for line in path.read_text().splitlines()))
@@ -191,7 +183,11 @@ def test_frequent_words_weigh_less(folder):
         "de": Vectors(words=[*WORDS, "der"], vectors=np.r_[x, huge[:1]]),
         "en": Vectors(words=[*map(str.upper, WORDS), "THE"], vectors=np.r_[x, huge[1:]]),
     }
-    found = dict(retrieval(folder, max_sentences=0).run(encoder(sides)))
+    counts = Frequencies(
+        dict.fromkeys(sides, 1_000_000), {"de": {"der": 999_999}, "en": {"THE": 999_999}}
+    )
+    weighted = dataclasses.replace(encoder(sides), frequencies=counts)
+    found = dict(retrieval(folder, max_sentences=0).run(weighted))
     assert found["retrieval/de-en/mean"] == 1
 
 

@@ -154,7 +154,7 @@ def test_the_metrics(world, toy_objective):
     assert found["retrieval/mean_last4_csls"] > found["retrieval/mean_last4"]
 
 
-def test_sif_pooling_is_measured_from_the_same_pass(world, toy_objective, warnings):
+def test_weighted_pooling_is_measured_from_the_same_pass(world, toy_objective, warnings):
     tokenizer, variables, folder = world
     # A frequent word in random places hides the translation from the mean alone.
     r = np.random.RandomState(1)

@@ -58,7 +58,6 @@ def test_figures_of_a_comparison():
     paths = {key: x.path for key, x in evaluations.headlines_by_key().items()}
     assert paths == {
         "retrieval": "retrieval/*/mean",
-        "retrieval_sif": "retrieval/sif/*/mean_csls",
         "retrieval_csls": "retrieval/*/mean_csls",
         "induction": "bli/*/p@1_csls_distinct",
     }

@@ -203,7 +203,7 @@ def test_words_that_are_kept_are_not_said_to_be_left_out(brought):
     assert report["skipped"] == {"de.vec: duplicates": 1}
 
 
-def test_sentences_are_pooled_by_sif_without_counts(brought):
+def test_sentences_are_pooled_by_their_information_without_counts(brought):
     r = np.random.RandomState(1)
     lines = [r.choice(WORDS, 4, replace=False) for _ in range(30)]
     for language in ("de", "en"):
@@ -214,11 +214,14 @@ def test_sentences_are_pooled_by_sif_without_counts(brought):
         ]
         (brought.folder / f"de-en.{language}").write_text("\n".join(text))
     figures = brought.run(**{"evals.retrieval.data": str(brought.folder)})
-    assert figures["retrieval/sif/mean"] >= 0.95 > figures["retrieval/chance"]
-    assert "floor/retrieval/sif/mean" in figures
+    assert figures["retrieval/information/mean"] >= 0.95 > figures["retrieval/chance"]
+    assert "floor/retrieval/mean" in figures
     model = api.load(str(brought.folder / "run"))
     counts = model.loaded.frequencies.words["de"]
-    assert counts["daa"] == max(counts.values()) and model.encode(["dab"], "de", pool="sif").any()
+    assert (
+        counts["daa"] == max(counts.values())
+        and model.encode(["dab"], "de", pool="information").any()
+    )
 
 
 def test_counts_in_a_file_are_taken(brought):

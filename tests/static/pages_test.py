@@ -249,7 +249,7 @@ def test_the_space_page_answers_as_the_model_does(run, tmp_path):
             sorted(found) == [[x.source_place, x.target_place] for x in links] and len(found) == 4
         )
         x, y = (
-            model.encode([text], lang, pool="sif", normalize=True)[0]
+            model.encode([text], lang, pool="information", normalize=True)[0]
             for text, lang in ((english.replace("and ", ""), "en"), (arabic, "ar"))
         )
         near = page.run(f"similarity(...{texts}, 'en', 'ar')")

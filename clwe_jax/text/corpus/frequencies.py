@@ -1,4 +1,4 @@
-"""How often the words of a run's text occur, and the weights of SIF pooling that follow from it."""
+"""How often the words of a run's text occur, and the weights of words in a sentence that follow from it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,47 @@ from clwe_jax import atomic
 from clwe_jax.text.vocab.base_vocab import Vocabulary
 
 FILE = "counts.json"
+# Pools, by the weights of words: of language models, and of static vectors.
+SIF = "sif"
+INFORMATION = "information"
+_A = 1e-3  # of SIF
 MAX_WORDS = 20_000  # words of a language that are kept; rarer ones weigh 1 all the same
-SIF = 1e-3  # a of the weights a / (a + p)
 _SHIFT = 2.7  # of ranks, in the law of Zipf and Mandelbrot
 _RUNNING = 1_000_000  # running words of counts that follow from ranks
 
 
-def sif_weights(shares: np.ndarray | float, a: float = SIF) -> np.ndarray:
-    """The weights a / (a + p) of smooth inverse frequency (Arora et al. 2017, algorithm 1).
+def sif_weights(counts: np.ndarray | int, total: float) -> np.ndarray:
+    """The weights a / (a + c / N) of smooth inverse frequency, a = .001 (Arora et al. 2017, algorithm 1).
+
+    Language models of real text want them: weights by information find seven points less (docs/lessons.md).
 
     Args:
-      shares: p, share of each word or piece in the running text.
-      a: share at which a word weighs a half.
+      counts: c, occurrences of each word or piece in the running text.
+      total: N, words or pieces of the running text.
 
     Returns:
-      float32, as `shares`: 1 for a word that does not occur.
+      float32, as `counts`: 1 for a word that does not occur.
     """
-    return (a / (a + np.asarray(shares, np.float64))).astype(np.float32)
+    shares = np.asarray(counts, np.float64) / max(total, 1.0)
+    return (_A / (_A + shares)).astype(np.float32)
+
+
+def information_weights(counts: np.ndarray | int, total: float) -> np.ndarray:
+    """The information of words, log(N / c) (Shannon 1948), over that of a word that occurs once, log N.
+
+    It needs no constant. Static vectors find more sentences by it than by SIF and by inverse document frequency
+    (docs/lessons.md).
+
+    Args:
+      counts: c, occurrences of each word or piece in the running text.
+      total: N, words or pieces of the running text.
+
+    Returns:
+      float32, as `counts`: from 0 for a word that is the whole text to 1 for one that occurs once or never.
+    """
+    total = max(total, 2.0)  # log 1 would divide by 0
+    shares = np.maximum(np.asarray(counts, np.float64), 1) / total
+    return (-np.log(shares) / np.log(total)).astype(np.float32)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,12 +68,12 @@ class Frequencies:
     totals: Mapping[str, int]
     words: Mapping[str, Mapping[str, int]]
 
-    def word_weights(self, language: str) -> dict[str, float]:
-        """word -> its SIF weight; a word that is absent weighs 1."""
+    def word_weights(self, language: str, pool: str) -> dict[str, float]:
+        """word -> its weight by a pool, SIF or INFORMATION; a word that is absent weighs 1."""
+        weigh = {SIF: sif_weights, INFORMATION: information_weights}[pool]
         words = self.words.get(language, {})
-        total = max(1, self.totals.get(language, 0))
-        shares = np.fromiter(words.values(), np.float64, len(words)) / total
-        return dict(zip(words, sif_weights(shares).tolist()))
+        counts = np.fromiter(words.values(), np.float64, len(words))
+        return dict(zip(words, weigh(counts, self.totals.get(language, 0)).tolist()))
 
     def piece_weights(self, language: str, vocabulary: Vocabulary) -> np.ndarray:
         """float32 [pieces]: the SIF weight of each piece, by its share of the language's pieces.
@@ -60,7 +84,7 @@ class Frequencies:
         for word, count in self.words.get(language, {}).items():
             for piece in vocabulary.encode_word(word):
                 counts[piece] += count
-        return sif_weights(counts / max(1.0, counts.sum()))
+        return sif_weights(counts, counts.sum())
 
     def to_json(self) -> dict[str, Any]:
         """The counts as JSON has them; `from_json` reads it."""

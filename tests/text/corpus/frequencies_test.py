@@ -1,4 +1,6 @@
-"""Word counts of a run, and the weights of SIF pooling."""
+"""Word counts of a run, and the weights of words that follow from them."""
+
+import math
 
 import numpy as np
 import pytest
@@ -11,17 +13,34 @@ from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
 FOUND = Frequencies({"en": 1_000, "de": 10}, {"en": {"the": 60, "cat": 3, "cats": 1}, "de": {}})
 
 
-def test_weights_are_a_over_a_plus_p():
-    shares = np.array([0.0, 0.001, 0.05, 1.0])
+def test_sif_is_a_over_a_plus_p():
+    counts = np.array([0, 1, 50, 1_000])
     expected = [1.0, 0.5, 0.001 / 0.051, 0.001 / 1.001]
-    np.testing.assert_allclose(frequencies.sif_weights(shares), expected, rtol=1e-6)
-    np.testing.assert_allclose(frequencies.sif_weights(shares, 0.05)[2], 0.5)
+    np.testing.assert_allclose(frequencies.sif_weights(counts, 1_000), expected, rtol=1e-6)
+
+
+def test_information_is_log_p_over_that_of_one_word():
+    counts = np.array([0, 1, 10, 100, 1_000])
+    weights = frequencies.information_weights(counts, 1_000)
+    np.testing.assert_allclose(weights, [1, 1, 2 / 3, 1 / 3, 0], atol=1e-6)
+    # Any base of the logarithm gives the same; a text of no or one word has no frequent ones.
+    assert frequencies.information_weights(np.array([0, 1]), 0).tolist() == [1, 1]
+
+
+def test_rarer_words_weigh_more():
+    weights = frequencies.information_weights(np.arange(1, 500), 500)
+    assert (np.diff(weights) < 0).all() and weights.min() > 0
 
 
 def test_a_words_share_is_of_all_running_words():
-    expected = {"the": 1e-3 / (1e-3 + 0.06), "cat": 1e-3 / 4e-3, "cats": 0.5}
-    assert FOUND.word_weights("en") == pytest.approx(expected)
-    assert FOUND.word_weights("de") == FOUND.word_weights("fr") == {}
+    logs = {"the": math.log(1_000 / 60), "cat": math.log(1_000 / 3), "cats": math.log(1_000)}
+    expected = {word: x / math.log(1_000) for word, x in logs.items()}
+    assert FOUND.word_weights("en", "information") == pytest.approx(expected)
+    shares = {"the": 0.06, "cat": 0.003, "cats": 0.001}
+    expected = {word: 1e-3 / (1e-3 + share) for word, share in shares.items()}
+    assert FOUND.word_weights("en", "sif") == pytest.approx(expected)
+    for language in ("de", "fr"):
+        assert FOUND.word_weights(language, "sif") == {}
 
 
 def test_a_pieces_share_is_of_all_pieces_of_its_language():
