@@ -103,7 +103,7 @@ class Model(SpecialMethods):
             as the folder of a downloaded model says, if `layer` is None; for a run that has counted the words
             of its text 'sif' of a language model and 'information' of static vectors; else 'mean'. 'mean':
             their mean, or the model's own pooling. 'sif' and 'information': their mean with the weights
-            a / (a + p), a = .001, or -log p, where p is the share of a word in the text. None: a vector for each piece (or word) is returned.
+            a / (a + p), a = .001, or (-log p)^1.5, where p is the share of a word in the text. None: a vector for each piece (or word) is returned.
           normalize: whether vectors get length 1, so that `x @ y.T` holds cosines.
           batch_size: rows that a language model computes at once.
           show_progress: whether a line on stderr shows how many texts are done; None: on a terminal.

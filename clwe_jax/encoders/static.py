@@ -36,8 +36,8 @@ class VectorSpaces(Protocol):
 class StaticEncoder:
     """Static vectors: a sentence is the weighted mean of its words' vectors (`loaded.PoolsTexts`).
 
-    A word weighs its information, -log p, by its share p of the run's text; all words weigh the same where the counts
-    are not known.
+    A word weighs its information, -log p, to the power 1.5, by its share p of the run's text. All words weigh the same
+    where the counts are not known.
 
     Attributes:
       spaces: vectors of all languages.

@@ -162,7 +162,7 @@ def test_words_weigh_their_information():
     counts = Frequencies({"de": 100}, {"de": {"a": 50}})
     model = dataclasses.replace(encoder({"de": vectors}), frequencies=counts)
     lines = ["a b", "a a", "", "b unknown"]
-    weight = math.log(2) / math.log(100)
+    weight = (math.log(2) / math.log(100)) ** 1.5
     expected = np.array([[weight, 1], [1, 0], [0, 0], [0, 1]])
     expected[0] /= 1 + weight
     np.testing.assert_allclose(model.sentences(lines, "de")[:, 0], expected, rtol=1e-5)

@@ -118,7 +118,7 @@ const cut = (text, language) => {
 };
 const weightOf = (language, row) => {
   const [total, counts] = DATA.counts[language] || [0, []];
-  return total > 1 ? Math.log(total / Math.max(1, counts[row])) / Math.log(total) : 1;
+  return total > 1 ? Math.pow(Math.log(total / Math.max(1, counts[row])) / Math.log(total), 1.5) : 1;
 };
 const encode = (text, language) => {  // the mean of the words' vectors, weighted by their information
   const {index, lengths} = SPACES[language];

@@ -19,10 +19,11 @@ def test_sif_is_a_over_a_plus_p():
     np.testing.assert_allclose(frequencies.sif_weights(counts, 1_000), expected, rtol=1e-6)
 
 
-def test_information_is_log_p_over_that_of_one_word():
+def test_information_is_the_power_of_log_p_over_that_of_one_word():
     counts = np.array([0, 1, 10, 100, 1_000])
     weights = frequencies.information_weights(counts, 1_000)
-    np.testing.assert_allclose(weights, [1, 1, 2 / 3, 1 / 3, 0], atol=1e-6)
+    expected = np.array([1, 1, 2 / 3, 1 / 3, 0]) ** 1.5
+    np.testing.assert_allclose(weights, expected, atol=1e-6)
     # Any base of the logarithm gives the same; a text of no or one word has no frequent ones.
     assert frequencies.information_weights(np.array([0, 1]), 0).tolist() == [1, 1]
 
@@ -34,7 +35,7 @@ def test_rarer_words_weigh_more():
 
 def test_a_words_share_is_of_all_running_words():
     logs = {"the": math.log(1_000 / 60), "cat": math.log(1_000 / 3), "cats": math.log(1_000)}
-    expected = {word: x / math.log(1_000) for word, x in logs.items()}
+    expected = {word: (x / math.log(1_000)) ** 1.5 for word, x in logs.items()}
     assert FOUND.word_weights("en", "information") == pytest.approx(expected)
     shares = {"the": 0.06, "cat": 0.003, "cats": 0.001}
     expected = {word: 1e-3 / (1e-3 + share) for word, share in shares.items()}
