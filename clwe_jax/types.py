@@ -29,7 +29,8 @@ def piece_shapes(rows: int, length: int, entries: bool = False) -> dict[str, jax
     Returns:
       All [B, L]:
       inputs: int32, piece ids after masking.
-      targets: int32, the piece to predict where loss_weights > 0; with `entries=True` the word's own piece.
+      targets: int32, the piece to predict where loss_weights > 0; with `entries=True` the first piece
+        of the word itself, which `align_labels` reads, while the labels come from `entries`.
       loss_weights: float32, 1 where a piece is predicted, else 0: at each piece of a masked word; with
         `entries=True` at the first piece of the word alone, which predicts a bag: all pieces of the word and of
         its translations.
@@ -89,7 +90,7 @@ class Hidden:
 
     @property
     def states(self) -> tuple[Array, ...]:
-        """`layers`, of which the last one is normalised: the hidden states of transformers' models."""
+        """`layers`, of which the last one is normalised: as the library transformers returns them (`hidden_states`)."""
         return (*self.layers[:-1], self.last)
 
 
@@ -129,7 +130,10 @@ class Objective(Protocol):
         """Keys, shapes and types of a batch of `rows` rows; the only place that defines them."""
 
     def init(self, rng: Array, batch: Batch) -> Variables:
-        """Variables for batches like `batch`, each in a `linen.LogicallyPartitioned`, which names its axes."""
+        """Variables for batches like `batch`.
+
+        A `linen.LogicallyPartitioned` names the axes of an array; an array without one is copied to every device.
+        """
 
     def loss(
         self,
@@ -150,9 +154,10 @@ class Objective(Protocol):
           train: whether dropout and sampling are on.
 
         Returns:
-          Metric -> sums over the batch's rows, of which 'loss' is optimised. Microbatches do not change the
-          result if values and weights add over rows; a term that is a mean of its own, such as the distances of
-          `MlmObjective`, changes a little.
+          Metric -> sums over the batch's rows, of which 'loss' is optimised. Its total weight in a batch must be 0
+          or at least 1: the step divides by max(weight, 1). Apart from dropout and sampling, microbatches do not
+          change the result if values and weights add over rows; a term that is a mean of its own, such as the
+          distances of `MlmObjective`, changes a little.
           And the observations: what `Stateful.update` needs to know of this batch, a tree of arrays [B, ...].
         """
 

@@ -3,7 +3,7 @@ r"""DICT-MLM-50: half of the labels of masked words are translations (cross-ling
 Command:
   python -m clwe_jax.main --config=configs/dict_mlm_50.py
 
-  :laptop (default)  the embedded world, four minutes of one core.
+  :laptop (default)  the embedded world (generated text, docs/glossary.md), four minutes of one core.
   :small             6 layers, width 384, minutes on one GPU. It reads batches that another command
                      prepares, because a GPU computes faster than a few cores make batches:
                        python -m clwe_jax.data.prepare --config=configs/dict_mlm_50.py:small --out=DIR
@@ -72,8 +72,8 @@ def get_config(scale: str = "laptop"):
             matrices=dict(pattern="backbone/layer_.*_kernel", learning_rate=0.02)
         )
 
-    # The task makes the batches: it chooses words and labels them. The objective is their loss. The config
-    # had the section of plain MLM, which has other options: this one is new, with defaults where no value is given.
+    # The task makes the batches: it chooses words and labels them. The objective is their loss. `masked_model`
+    # has set the task of plain MLM, whose options differ: this replaces it, with defaults where no value is given.
     config.task = options.section_of("task", "dict_mlm", cross_lingual_share=0.5)
     # What the input shows where a predicted word stays visible: the word of the text. The paper shows the label
     # there, and our models then learn to copy it.

@@ -24,10 +24,10 @@ class Procrustes(ProcrustesOptions):
     """The orthogonal map W that minimises ||X W - Y||; row i of X and of Y are the vectors of pair i.
 
     W = U V^T with U S V^T = X^T Y (Schoenemann 1966; Xing et al. 2015). Every refinement round induces a
-    dictionary of mutual nearest neighbours, by CSLS or another `method` of retrieval, and solves for it alone
-    (Conneau et al. 2018, section 2.2). The result is the map of the round with the highest
-    `induce.unsupervised_criterion`, the mean cosine of frequent words with their nearest translation. The
-    options are fields of `ProcrustesOptions`.
+    dictionary of mutual nearest neighbours, by CSLS or another `method` of retrieval, and finds the map
+    of these pairs, without those of the given dictionary (Conneau et al. 2018, section 2.2). The result is the
+    map of the round with the highest `induce.unsupervised_criterion`, the mean cosine of frequent words with
+    their nearest translation. The options are fields of `ProcrustesOptions`.
     """
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:

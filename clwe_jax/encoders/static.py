@@ -42,12 +42,12 @@ class StaticEncoder:
     Attributes:
       spaces: vectors of all languages.
       split: (text, language) -> the text's words, spelled as the vectors' words.
-      pair: language -> vectors of two languages in their own space; None: the space of all.
+      pair: language -> its vectors in the space of two languages, as `pairwise_space` sets it; None: the space of all.
       frequencies: counts of words in the run's text; None where they are not known.
-      spell_words: (words, language) -> vectors of words that have none, float32 [words, D], in the space
-        of all; None: there are no such vectors.
+      spell_words: (words, language) -> vectors of words that have none, float32 [words, D]; None: there are no such
+        vectors. They are given where no map separates the languages, so that they fit the vectors of `pair` too.
       as_words: vectors of words -> those by which single words are compared, in which guesses from spelling
-        are shorter, float32 [words, D].
+        are shorter, float32 [words, D] (`ngrams.Spelling.as_words`).
     """
 
     spaces: VectorSpaces
@@ -57,7 +57,12 @@ class StaticEncoder:
     spell_words: Callable[[Sequence[str], str], np.ndarray] | None = None
     as_words: Callable[[np.ndarray], np.ndarray] = lambda rows: np.asarray(rows, np.float32)
     layers = 1
-    sentence_reading = "the mean of the words, weighted by their information"
+
+    @property
+    def sentence_reading(self) -> str:
+        """How a sentence's vector is made (`encode.SaysReading`)."""
+        weighted = ", weighted by their information" if self.frequencies is not None else ""
+        return f"the mean of the words{weighted}"
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -119,7 +124,7 @@ class StaticEncoder:
         """The vectors of given words, zeros for a word without one; `pool` has no effect.
 
         A word that has no vector as it is written is the mean of the words that `split` finds in it.
-        None is guessed from its spelling: labels of single words lose by a guess, or gain nothing.
+        No vector is guessed from spelling here: labels of single words lose by it, or gain nothing.
         """
         places = {word: n for n, word in enumerate(dict.fromkeys(itertools.chain(*sentences)))}
         vectors = self._means(list(places), language, np.asarray)

@@ -96,7 +96,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
 
     @property
     def texts(self) -> dict[str, list[str]]:
-        """language -> its test sentences, each once: `static.given_pairs` reports which training text has their words."""
+        """language -> its test sentences, each once; the report of given pairs counts which words the text has."""
         texts: dict[str, dict[str, None]] = {}
         for pair, source, target in self._pairs if self.has_data else ():
             texts.setdefault(pair.source, {}).update(dict.fromkeys(source))
@@ -120,10 +120,10 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
           the source to the target of a pair only; layer 0 is the embedding output.
         retrieval/{src}-{trg}/mean_last4*: the mean of the accuracies of the last four layers (of
           layers 1, 2, ... if there are fewer), in the same direction.
-        retrieval/mean*, retrieval/layer{k}/acc@1*, retrieval/mean_last4*, retrieval/chance: these
-          figures, averaged over the pairs.
+        retrieval/mean*, retrieval/mean_csls_k3, retrieval/layer{k}/acc@1*, retrieval/mean_last4*,
+          retrieval/chance: these figures, averaged over the pairs.
         retrieval/sif/...: the same figures of a language model's sentences whose words are weighted by SIF, as in
-          `Model.encode`, if it knows how often words occur. The words of static vectors are always weighted.
+          `Model.encode`, if it knows how often words occur. Static vectors weigh their words in `retrieval/mean`.
         retrieval/cut: the share of sentences that were too long for the model.
         """
         by_metric: dict[
@@ -133,7 +133,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         # The encoder's counts also include the sentences of earlier runs.
         counts_before = _count_sentences(model)
         # (view, language, texts) of the last target side. The next pair often has the same one, such as the
-        # same English sentences; then their vectors are not computed again.
+        # same English sentences; then their vectors are not computed again, if `view` is `model` itself.
         last_target = None
         for pair, source, target in self._pairs:
             # The encoder in the space of this pair: `model` itself, or with the pair's own map.
@@ -163,7 +163,8 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         encoded_count, cut_count = _count_sentences(model) - counts_before
         if encoded_count:
             yield "retrieval/cut", float(cut_count / encoded_count)
-        if last_target is not None and isinstance(model, Pools) and _SIF not in targets:
+        can_weigh = isinstance(model, Pools) and model.pools != ("own",)
+        if last_target is not None and can_weigh and _SIF not in targets:
             logging.info("Retrieval without SIF: the model has no counts of its words")
 
     def _measure_pair(
@@ -186,7 +187,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             yield direction, f"mean{_CSLS_OF_FEW}", float(is_right[_CSLS_OF_FEW][side].mean())
 
     def _measure_layers(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, float]]:
-        """The accuracy of each layer from source to target, and the mean of the last four; layer 0 is not one of them."""
+        """The accuracy of each layer from source to target, and the mean of the last four, without layer 0."""
         layers = x.shape[1]
         if layers == 1:
             return  # the only layer is the encoder's own sentence vector

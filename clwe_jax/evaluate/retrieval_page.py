@@ -21,9 +21,8 @@ _SAID = {"plain": "cosine", "centered": "cosine after centering", "CSLS": "CSLS"
 _KEYS = {"plain": _NAME, "CSLS": f"{_NAME}_csls"}
 _CHANCE = f"{_NAME}/*/chance"
 _LAYER = re.compile(r"layer(\d+)/")
-_MANY = (
-    5  # the number of a last layer that is described in general words, as where none was measured
-)
+# Any number above 4: describes 'the last four layers' where no layer was measured.
+_MANY = 5
 
 
 def describe_last_layers(results: Mapping[str, float]) -> str:
@@ -73,7 +72,8 @@ _LAST = {
 _LAST_WEIGHTED = _headline(
     "CSLS", f"{_WEIGHTED}/*/mean_last4", "Retrieval, last layers, SIF", layers=describe_last_layers
 )
-# Of a group the last measured headline is shown.
+# Of a group the last measured headline is shown. The last one with a floor (else the last measured one) leads the
+# verdict: `_LAST` by CSLS, as in the papers. New headlines go before `_LAST`.
 HEADLINES = (*_OWN.values(), *_ENCODED.values(), _LAST_WEIGHTED, *_LAST.values())
 
 
@@ -100,10 +100,11 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     text = (
         "The share of sentences whose nearest neighbour among all sentences of the other language "
         "is their translation. Plain: by cosine. Centered: after each language's mean vector was "
-        "subtracted. CSLS: by cosine, less the mean similarity to each side's ten nearest.\nThe "
-        "encoder's own sentence vector is, for a language model, the mean of the pieces' vectors "
-        f"in {last}, for a translator that of its encoder and, for static vectors, the mean of the "
-        "words' vectors weighted by their information."
+        "subtracted. CSLS: by cosine, less the mean similarity to each side's nearest "
+        "(config.evals.retrieval.neighbourhood, ten by default).\nThe encoder's own sentence vector "
+        f"is, for a language model, the mean of the pieces' vectors in {last} (or what its authors "
+        "say), for a translator that of its encoder and, for static vectors, the mean of the words' "
+        "vectors, by their information where the run counted them."
     )
     if blocks:
         text += (
@@ -113,7 +114,10 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         )
     weighted = figures.by_pair(run.figures, _WEIGHTED)
     if weighted:
-        text += " SIF: words weighted, as in `encode`, by a / (a + p), where p is their share in the run's text and a is .001."
+        text += (
+            " SIF: words weighted, as in `encode`, by a / (a + p), where p is their share in the "
+            "run's text and a is .001."
+        )
     with_floor = [how for how, headline in _LAST.items() if headline.floor(run.figures)]
     if with_floor:
         text += floor.TEXT
@@ -122,6 +126,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     tests = describe_tests(run)
     of_tests = f" ({tests})" if tests else ""
     note = _note(run, others)
+    # One floor for all tables: the dictionary's vectors have one layer.
     floor_path = _OWN[how].floor(run.figures)
     levels = floor.columns(run, floor_path, _CHANCE, how)
     for name, title in (
@@ -161,7 +166,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
 def _every_layer(
     by_pair: Mapping[str, Mapping[str, float]], pairs: Mapping[str, str]
 ) -> list[Table]:
-    """A collapsed table for each method, with every pair and layer; `closed` is the line that opens it."""
+    """Tables of every pair and layer, one for each method, folded until a click on their line."""
     names = set().union(*by_pair.values())
     layers = sorted({int(match[1]) for match in map(_LAYER.match, names) if match})
     tables = []

@@ -7,7 +7,7 @@ DICT-TLM a text and its code-switched copy.
 A position whose `loss_weights` are above 0 is predicted. Its loss is the cross-entropy of the target piece
 (Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1). With config.task.labels=expected it is the expected
 cross-entropy of all labels of the word's dictionary entry (`models.expected_labels`). There the softmax of a label
-is over the pieces of the label's language alone (`members`): such losses are lower than those of drawn labels.
+is over the pieces of the label's language alone (`LabelTable.members`), so that losses are lower than drawn labels'.
 Suffixes of names are shapes: B rows, P predicted positions of a row, V pieces, G languages.
 """
 
@@ -106,7 +106,7 @@ class MlmObjective(MlmOptions):
     `stay_near_embeddings` and `align_labels` (weights of penalties).
 
     Attributes:
-      model: the backbone (its name in `MlmModel`), without the head; `module` has both.
+      model: the backbone (`MlmModel.backbone`), without the head; `module` has both.
       vocab_size: number of pieces. `model.vocab_size`, the rows of the backbone's table, may be larger, so
         that devices can share the table evenly; no piece uses the last rows.
       max_predictions: P, maximum number of predicted positions in a row.

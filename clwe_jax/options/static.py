@@ -276,6 +276,11 @@ def _check_mining(run: StaticRun) -> None:
 def _check_dictionary(run: StaticRun) -> None:
     """Checks that the run has a dictionary if it needs one. Links of given pairs may take its place."""
     static = run.static
+    if static.training == "dictionary" and static.refinement:
+        raise ValueError(
+            "config.static.refinement=True maps vectors that were trained apart, and those of a dictionary "
+            "share one space: --config.static.refinement=False"
+        )
     aligner = run.align.name
     linked = run.learns_from_pairs
     needs = {

@@ -30,14 +30,15 @@ def make_step(
     """The function (state, batch) -> (state, metrics), to be jitted with the state donated.
 
     The loss is sum(loss) / sum(weight) over the whole batch: the sums of microbatches are added and divided
-    once. Their number has no effect if the objective's sums add over rows (`Objective.loss`). If the loss or the gradient is not finite, parameters, optimizer
-    and collections do not change, and the step counts as skipped.
+    once. Apart from dropout and sampling, their number has no effect if the objective's sums add over rows
+    (`Objective.loss`). If the loss or the gradient is not finite, parameters, optimizer and collections do not
+    change, and the step counts as skipped.
 
     Args:
       objective: `update` of a `Stateful` one is called once a step with the observations of the
         whole batch, so that the collections do not depend on `microbatches`.
       tx: the optimizer; its `update` gets the gradient's global `norm` as an extra argument.
-      learning_rate: number of applied steps -> rate, for the metrics.
+      learning_rate: number of applied steps -> rate of the first learning group, for the metrics.
       microbatches: number of parts into which the batch is split, to be processed in turn.
       trainable_mask: parameters -> a tree of bool, False for frozen parameters, which have no
         gradient and never change (`optim.Optimizer.trainable_mask`). None: all parameters learn.
@@ -60,7 +61,7 @@ def make_step(
         # `seed` is the run's key as numbers. From it and the step a resumed run draws the same numbers.
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
         grads, sums, observed = gradients(state.variables, batch, state.step, key)
-        # The sum of weights is at least 1, or 0 where nothing is predicted: then 1 avoids 0 / 0.
+        # 0 where nothing is predicted, else at least 1 (`Objective.loss`): the maximum avoids 0 / 0.
         weight = jnp.maximum(sums["loss"].weight, 1.0)
         # The norm of the mean loss's gradient, computed once for the check and for clipping.
         norm = optax.tree.norm(grads) / weight

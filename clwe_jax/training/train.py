@@ -37,7 +37,8 @@ class FitResult:
 
     Attributes:
       step: number of steps, over all starts of the run.
-      finished: False where a signal stopped the run; the same command resumes it.
+      finished: False where a signal stopped the run; the same command resumes it. True also where the data
+        ended before the last step.
       skipped: number of steps that were not applied, over all starts.
       evaluations: the evaluators' last figures, by metric path.
       train: the last logged training metrics, by metric path.
@@ -134,6 +135,12 @@ def fit(
         f"going on from step {first_step}" if restored else "starting at step 0",
     )
 
+    step = first_step
+    has_ended = False
+    # The groups whose optimizer state `state` has: at the end of a phase still those of that phase.
+    learn = phases.saved_at(first_step)
+    if step < steps:
+        compiled.step(phases.at(step))  # before the data's threads, which would take the processor
     stop = StopSignal()
     writer = metrics.MetricWriter(workdir, first_step, first_host)
     progress = metrics.Progress(first_step, steps, first_host)
@@ -143,18 +150,15 @@ def fit(
     log = StepLog(steps, options.train, _positions(shapes), writer, progress, checkpointer)
     best = BestMetric(options.checkpoint.best, evaluators)
     evaluations = _Evaluations(writer, stop, best)
-    step = first_step
-    has_ended = False
-    learn = phases.saved_at(first_step)
-    if step < steps:
-        compiled.step(phases.at(step))  # compiled before the data's threads need the processor
 
     def is_due(every_steps: int) -> bool:
         return bool(every_steps) and step % every_steps == 0
 
     def save() -> None:
         checkpointer.save(state, prefetcher.snapshot(), meta, evaluations.figures)
-        best.check(evaluations.figures)  # after the checkpoint, from which the right name goes on
+        # Where config.checkpoint.best names no metric the run ends here, after the checkpoint from which the same
+        # command with a right name resumes.
+        best.check(evaluations.figures)
 
     try:
         while step < steps and not stop.at(step):
