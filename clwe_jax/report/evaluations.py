@@ -37,10 +37,8 @@ def prefixes() -> list[str]:
 
 
 def headlines_by_key() -> dict[str, Headline]:
-    """Key of a comparison -> the first headline that has it."""
-    with_key = [x for x in every_headline() if x.key]
-    by_key = {x.key: x for x in reversed(with_key)}
-    return dict(reversed(by_key.items()))
+    """Key of a comparison -> the last headline that has it, whose outcomes it prefers (`compare.measured`)."""
+    return {x.key: x for x in every_headline() if x.key}
 
 
 def names_with_floor() -> list[str]:

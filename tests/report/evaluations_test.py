@@ -57,7 +57,7 @@ def test_evaluators_with_a_floor_are_those_that_a_dictionary_can_do():
 def test_figures_of_a_comparison():
     paths = {key: x.path for key, x in evaluations.headlines_by_key().items()}
     assert paths == {
-        "retrieval": "retrieval/*/mean",
-        "retrieval_csls": "retrieval/*/mean_csls",
+        "retrieval": "retrieval/sif/*/mean",
+        "retrieval_csls": "retrieval/sif/*/mean_csls",
         "induction": "bli/*/p@1_csls_distinct",
     }
