@@ -26,7 +26,7 @@ sets; --config.compare.labelled=DIR has labelled rows, DIR/ner/en.train.tsv, DIR
 --config.compare.parallel=DIR/train is for systems that learn from translations.
 
 Expected: static vectors with a dictionary find the most sentences in the least time. Of the masked language
-models dict_mlm_all, from random parameters, finds as many as those with a warm start, and reads the most parts
+models dict_mlm_all, from random parameters, finds more than those with a warm start, and reads the most parts
 of speech rightly. docs/results.md has the figures.
 """
 
