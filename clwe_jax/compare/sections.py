@@ -10,7 +10,7 @@ from clwe_jax.options.compare import CompareOptions
 from clwe_jax.report import data, evaluations
 from clwe_jax.report.data import BLUE, NEUTRAL, Cell, Column, Dots, Number, Picture, Table, Word
 
-_ONE_SEED = " Each system has one seed: an order holds of these trained models, and another seed may turn it."
+_ONE_SEED = " Each system was trained once: another seed may change an order."
 _SEEDED = {True: "their seeds and the test items", False: "the test items"}
 
 
@@ -55,8 +55,10 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
     ]
     several = settings.seeds > 1
     text = (
-        f"All systems read the same text and dictionary; the budget of training is {budget}. Below a "
-        f"figure stands its 95% interval over {_SEEDED[several]}; 'best' is the highest figure of a "
+        "All systems start from the same text and dictionary. On the embedded world, text that the program writes by "
+        "a grammar, figures say how systems compare, not how they do on real text. "
+        f"The budget of training is {budget}; warm models also train vectors first and end with a short finish. "
+        f"Below a figure stands its 95% interval over {_SEEDED[several]}; 'best' is the highest figure of a "
         "column, '≈ best' does not differ significantly from it (paired by test item, p < .05 after Holm's correction), "
         "and 'not compared' has other test items than it. "
         "Retrieval: nearest sentence by cosine, or by CSLS, with the vectors that `encode` gives. Induction: P@1 by CSLS over all test words "
@@ -120,21 +122,19 @@ def _pareto(comparison: Comparison) -> data.Section | None:
         front.sort(key=places.__getitem__)
         groups = []
         for label, names, colour in (
-            ("beaten by none in both", front, BLUE),
-            ("beaten by another", [x for x in places if x not in front], NEUTRAL),
+            ("none is both better and cheaper", front, BLUE),
+            ("another is better and cheaper", [x for x in places if x not in front], NEUTRAL),
         ):
             if names:
                 titles = [comparison.systems[x].title for x in names]
                 groups.append(Dots(label, [places[x] for x in names], titles, colour))
         joins = [(places[a], places[b]) for a, b in itertools.pairwise(front)]
-        pictures.append(
-            Picture(f"{title} and cost", groups, joins, x="minutes of a processor", y=title)
-        )
+        pictures.append(Picture(f"{title} and cost", groups, joins, x="processor minutes", y=title))
     if not pictures:
         return None
     text = (
-        "Quality against the minutes of a processor that the training took. A system above and "
-        "to the left of another is better and cheaper; the line joins those that none beats in both."
+        "Quality against the processor minutes of the training. A system above and to the left of another is "
+        "better and cheaper; the line joins those to which this happens with no other. Small gaps may not be significant."
     )
     rest = [data.Closed("The other figures", pictures[1:])] if pictures[1:] else []
     return data.Section("Quality and cost", text, [pictures[0], *rest])
@@ -188,8 +188,9 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
         )
     text = (
         "Each system beside the next one: the difference over the parts that both have, its 95% interval, "
-        "and p, paired by test item and by seed (Student's t), after Holm's correction for all pairs of the "
-        f"figure.{'' if several else _ONE_SEED} 'Not significant': the test items may have decided the order. Two systems that share no "
+        f"and p, paired by {_SEEDED[several]}. The p is corrected for all pairs of the figure (Holm) and the interval "
+        "is not, so that an interval may leave out zero where the order is not significant."
+        f"{'' if several else _ONE_SEED} Two systems that share no "
         "test items are 'not compared': their languages differ, or how they spell test words, such as capitals."
     )
     return data.Section("Orders", text, tables)
@@ -239,8 +240,7 @@ def _costs(comparison: Comparison, budget: str) -> data.Section:
         *(Column(x, "size", main=False) for x in ("Peak memory", "On disk")),
     ]
     text = (
-        f"The budget: {budget}. Static vectors, dictionaries and models that were given have none: they use "
-        "what their configs say. Minutes are those of the whole training, with vectors at the start and "
+        f"The budget: {budget}. Word vectors have none: they train for the passes that their configs name. Minutes are those of the whole training, with vectors at the start and "
         "compilation; evaluations are not in them. On disk: the run's whole folder."
     )
     return data.Section("Cost", text, [Table(columns, rows)])
