@@ -260,7 +260,9 @@ class ArraySource:
         if len(self._widths) == 1:
             return order, np.full(count, self._widths[0])
         bucket = np.searchsorted(self._widths, self._lengths[order])
-        tail, parts, widths = order[:0], [order[:0].reshape(0, self._global)], []
+        tail = order[:0]
+        parts = [tail.reshape(0, self._global)]
+        widths = []
         for number, width in enumerate(self._widths.tolist()):
             rows = np.concatenate([tail, order[bucket == number]])
             full = len(rows) // self._global

@@ -265,7 +265,8 @@ def _steps_backward(limits, residuals, gradients):
             preferred_element_type=jnp.float32,
         )
         if mask is not None:
-            of_cell, of_output = of_cell * mask, of_output * mask
+            of_cell = of_cell * mask
+            of_output = of_output * mask
         return all_gates, all_outputs, of_bias, of_cell, of_output
 
     # Separate buffers, because XLA copies a buffer that a step both reads and writes.

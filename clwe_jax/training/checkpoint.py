@@ -222,7 +222,8 @@ class Checkpointer:
         """
         steps = self.steps()
         for step in reversed(steps):
-            result, problem, target = None, None, target_of(step)
+            problem = None
+            target = target_of(step)
             try:
                 record = self._manager.restore(
                     step, args=ocp.args.Composite(meta=ocp.args.JsonRestore())
