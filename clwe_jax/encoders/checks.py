@@ -49,17 +49,16 @@ def choose_pool(pool: str | None, part: str, weighted: str) -> str | None:
     # Where all words weigh the same, half as many Swahili news find their translation by cosine.
     if pool == "own":
         return weighted or "mean"
-    if pool in ("mean", weighted, None) and pool != "":
+    pools = list(filter(None, ("own", "mean", weighted)))
+    if pool is None or pool in pools:
         return pool
     if pool in (SIF, INFORMATION) and not weighted:
         raise ValueError(
             f"pool={pool!r}: this run has kept no counts of words (WORKDIR/{FILE}), because it is older "
             "than they are or its text is in no files: pool='mean'"
         )
-    names = "', '".join(filter(None, ("own", "mean", weighted)))
-    raise ValueError(
-        f"pool={pool!r}: expected one of '{names}', or None for a vector of each {part}"
-    )
+    names = ", ".join(map(repr, pools))
+    raise ValueError(f"pool={pool!r}: expected one of {names}, or None for a vector of each {part}")
 
 
 def check_strings(**strings: Any) -> None:

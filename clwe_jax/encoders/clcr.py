@@ -90,8 +90,7 @@ class ClcrEncoder:
     ) -> np.ndarray | list[np.ndarray]:
         """As `loaded.PoolsTexts`, over the pivots of each text: their mean, or each one's vector."""
         pool = choose_pool(pool, "word", weighted="")
-        sentences = [self.words(text, language) for text in texts]
-        by_text = self.of_words(sentences, language, reduce=reduce)
+        by_text = self.of_words([self.words(x, language) for x in texts], language, reduce=reduce)
         if pool is None:
             return by_text
         # A text without words has no pivot, and zeros.

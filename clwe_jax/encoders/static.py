@@ -79,10 +79,7 @@ class StaticEncoder:
         return list(self.split(text, language))
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
-        """float32 [N, 1, D]: the vectors that `pool_texts` gives by the pool 'own'.
-
-        Words without a vector are ignored; a text without a known word has zeros.
-        """
+        """float32 [N, 1, D]: as `pool_texts` by the pool 'own'; a text without a known word has zeros."""
         return self.pool_texts(texts, language, "own")
 
     def pool_texts(

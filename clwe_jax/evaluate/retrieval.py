@@ -126,9 +126,8 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
           `Model.encode`, if it knows how often words occur. Static vectors weigh their words in `retrieval/mean`.
         retrieval/cut: the share of sentences that were too long for the model.
         """
-        by_metric: dict[
-            str, list[float]
-        ] = {}  # metric without its pair of languages -> values of all pairs
+        # Metric without its pair of languages -> the values of all pairs.
+        by_metric: dict[str, list[float]] = {}
         self.outcomes.clear()
         # The encoder's counts also include the sentences of earlier runs.
         counts_before = _count_sentences(model)

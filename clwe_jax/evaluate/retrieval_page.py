@@ -83,9 +83,8 @@ def describe_tests(run: RunFolder) -> str:
     # Both directions of a pair have the same sentences. Names of languages have no hyphen.
     pairs = {frozenset(pair.split("-")): pair for pair in by_pair}.values()
     chances = [by_pair[pair].get("chance") for pair in pairs]
-    count = sum(
-        round(1 / chance) for chance in chances if chance
-    )  # chance is one over the sentences
+    # Chance is one over the number of sentences.
+    count = sum(round(1 / chance) for chance in chances if chance)
     pairs_text = f"{len(pairs)} language pairs" if len(pairs) > 1 else ""
     size = f"{figures.count(count)} sentence pairs" if count else ""
     return ", ".join(filter(None, (run.test_folder(_NAME), pairs_text, size)))

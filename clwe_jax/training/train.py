@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import os
@@ -139,28 +140,35 @@ def fit(
     has_ended = False
     # The groups whose optimizer state `state` has: at the end of a phase still those of that phase.
     learn = phases.saved_at(first_step)
-    if step < steps:
-        compiled.step(phases.at(step))  # before the data's threads, which would take the processor
-    stop = StopSignal()
-    writer = metrics.MetricWriter(workdir, first_step, first_host)
-    progress = metrics.Progress(first_step, steps, first_host)
-    prefetcher = Prefetcher(
-        source, lambda b: partition.global_batch(b, mesh), options.train.prefetch, pending
-    )
-    log = StepLog(steps, options.train, _positions(shapes), writer, progress, checkpointer)
-    best = BestMetric(options.checkpoint.best, evaluators)
-    evaluations = _Evaluations(writer, stop, best)
+    # What is opened closes in the opposite order, also where the compilation fails.
+    with contextlib.ExitStack() as closing:
+        stop = StopSignal()
+        closing.callback(stop.restore)
+        if step < steps:
+            # Before the data's threads, which would take the processor.
+            compiled.step(phases.at(step))
+        writer = metrics.MetricWriter(workdir, first_step, first_host)
+        closing.callback(writer.close)
+        closing.callback(checkpointer.close)
+        progress = metrics.Progress(first_step, steps, first_host)
+        prefetcher = Prefetcher(
+            source, lambda b: partition.global_batch(b, mesh), options.train.prefetch, pending
+        )
+        closing.callback(prefetcher.close)
+        closing.callback(progress.close)
+        log = StepLog(steps, options.train, _positions(shapes), writer, progress, checkpointer)
+        best = BestMetric(options.checkpoint.best, evaluators)
+        evaluations = _Evaluations(writer, stop, best)
 
-    def is_due(every_steps: int) -> bool:
-        return bool(every_steps) and step % every_steps == 0
+        def is_due(every_steps: int) -> bool:
+            return bool(every_steps) and step % every_steps == 0
 
-    def save() -> None:
-        checkpointer.save(state, prefetcher.snapshot(), meta, evaluations.figures)
-        # Where config.checkpoint.best names no metric the run ends here, after the checkpoint from which the same
-        # command with a right name resumes.
-        best.check(evaluations.figures)
+        def save() -> None:
+            checkpointer.save(state, prefetcher.snapshot(), meta, evaluations.figures)
+            # Where config.checkpoint.best names no metric the run ends here, after the checkpoint from which the same
+            # command with a right name resumes.
+            best.check(evaluations.figures)
 
-    try:
         while step < steps and not stop.at(step):
             try:
                 arrays = next(prefetcher)
@@ -203,12 +211,6 @@ def fit(
         save()
         # Other failures are only logged, but without the last checkpoint there is no model.
         checkpointer.check_last(step)
-    finally:
-        progress.close()
-        prefetcher.close()
-        checkpointer.close()
-        writer.close()
-        stop.restore()
     if not finished:
         logging.warning(
             "Stopped by %s at step %d of %d; the newest checkpoint is %s. "
