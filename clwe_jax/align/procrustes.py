@@ -55,7 +55,9 @@ class Procrustes(ProcrustesOptions):
         self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray, info: dict
     ) -> np.ndarray:
         """The best map among `matrix` and those of the rounds; adds 'pairs', 'criterion', 'round' to `info`."""
-        k = self.neighbourhood  # of CSLS, by which the criterion compares whatever `method` is
+        k = (
+            self.neighbourhood
+        )  # of CSLS; the criterion always uses it, also where `method` is another
         mapped = x @ matrix.astype(np.float32)
         best = matrix
         best_round = 0
@@ -124,14 +126,17 @@ def polar(matrix: np.ndarray) -> np.ndarray:
 def least_squares(x: Array, y: Array, ridge: float = 0.0) -> np.ndarray:
     """The W of smallest norm that minimises ||x W - y||^2 + ridge ||W||^2: float64 [D, D'].
 
+    Directions in which x varies no more than by its rounding get no weight.
+
     Args:
       x: inputs, [P, D].
       y: outputs, [P, D'].
       ridge: weight of the squared norm, at least 0.
     """
-    # A singular value of x below this share of the largest one is a rounding error, and dividing by it would
-    # give huge weights. The share is that of the type in which x was computed, before float64 replaces it.
-    rounding = np.finfo(np.result_type(x.dtype, np.float32)).eps * max(x.shape)
+    # A singular value of x below this share of the largest one may be the rounding of the type in which x was
+    # computed (float32 or float64), and dividing by it would give huge weights. The number of pairs has no part
+    # in the share: with 200,000 pairs LAPACK's max(x.shape) would drop directions of 2% of the largest.
+    rounding = np.finfo(np.result_type(x.dtype, np.float32)).eps * min(x.shape)
     x = np.asarray(x, np.float64)
     y = np.asarray(y, np.float64)
     if ridge:

@@ -113,6 +113,14 @@ def test_least_squares_gives_no_weight_to_rounding():
     assert np.abs(found).max() < 1
 
 
+def test_least_squares_of_many_pairs_keeps_small_directions():
+    x = np.random.default_rng(0).normal(size=(200_000, 2)).astype(np.float32) * np.float32(
+        [1, 0.01]
+    )
+    found = procrustes.least_squares(x, x * np.float32([1, 100]))
+    np.testing.assert_allclose(found, np.diag([1, 100]), atol=1e-3)
+
+
 def test_least_squares_of_few_pairs_has_the_smallest_norm():
     r = np.random.RandomState(0)
     x, y = r.standard_normal((4, 9)), r.standard_normal((4, 9))
