@@ -32,15 +32,16 @@ def piece_shapes(rows: int, length: int, entries: bool = False) -> dict[str, jax
       targets: int32, the piece to predict where loss_weights > 0; with `entries=True` the first piece
         of the word itself, which `align_labels` reads, while the labels come from `entries`.
       loss_weights: float32, 1 where a piece is predicted, else 0: at each piece of a masked word; with
-        `entries=True` at the first piece of the word alone, which predicts a bag: all pieces of the word and of
-        its translations.
-      positions: int32, starting at 0 in every segment.
+        `entries=True` a word with an entry has 1 at its first piece alone, which predicts a bag: all pieces of
+        the word and of its translations.
+      positions: int32, starting at 0 in every segment, and again at 0 in the second text of a pair.
       segment_ids: int32, 1, 2, ... within a row; 0 is padding. No segment reads another.
       language_ids: int32, the language of the target where a piece is predicted, elsewhere that of the input
         piece. It differs from the language of the text where a synonym is the label or stands in the input.
       source_language_ids: int32, the language of the text, which metrics alone read.
       entries (with `entries=True`): int32, 1 + the number of the word's entry in the run's
-        `text.dictionary.label_table.LabelTable`; all labels of this entry are predicted. 0: no entry.
+        `text.dictionary.label_table.LabelTable`; all labels of this entry are predicted. 0: no entry, as of
+        all words of a language without a dictionary; a predicted position then has the label `targets`.
     """
     keys = ["inputs", "targets", "loss_weights", "positions", "segment_ids"]
     keys += ["language_ids", "source_language_ids"]
@@ -76,8 +77,9 @@ class Sums:
 class Hidden:
     """A backbone's hidden states, all [B, L, D].
 
-    `layers` has the embedding output and the output of each layer. `normalised` is the last output after the final
-    normalisation of a pre-norm model; None of a post-norm model.
+    `layers` has the embedding output and the output of each layer: vectors of words and sentences are means of them.
+    `normalised` is the last output after the final normalisation of a pre-norm model, which the heads alone read:
+    vectors lose by it. It is None where the model has none or where `layers` ends with it (post-norm, rotary).
     """
 
     layers: tuple[Array, ...]
@@ -123,7 +125,7 @@ class Objective(Protocol):
 
     Only the collection 'params' is differentiated. The collection 'rows' holds what a row of a batch passes
     on to the row of the same number in the next batch, such as an LSTM's state: arrays [B, ...], of which
-    a microbatch gets the part of its own rows.
+    each microbatch gets its own rows. Without it `loss` may get none or {}: both mean that streams start.
     """
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
@@ -155,9 +157,9 @@ class Objective(Protocol):
 
         Returns:
           Metric -> sums over the batch's rows, of which 'loss' is optimised. Its total weight in a batch must be 0
-          or at least 1: the step divides by max(weight, 1). Apart from dropout and sampling, microbatches do not
-          change the result if values and weights add over rows; a term that is a mean of its own, such as the
-          distances of `MlmObjective`, changes a little.
+          or at least 1: the step divides by max(weight, 1). Make values and weights sums over rows: then the number
+          of microbatches does not change the result (dropout and sampling aside). A term that is a mean of its
+          own, such as the distances of `MlmObjective`, changes a little.
           And the observations: what `Stateful.update` needs to know of this batch, a tree of arrays [B, ...].
         """
 
@@ -182,7 +184,8 @@ class Stateful(Protocol):
           step applies it to 'params'. By `optim.map_param_trees` it also applies it to every tree of the
           optimizer's state that is built like 'params' (the moments, and the start values towards which
           `decay_to_start` pulls), because their old values belong to a vector that is gone. In these trees an
-          `optax.MaskedNode` stands for a parameter that is frozen or belongs to another of `optimizer.groups`.
+          `optax.MaskedNode` stands for a parameter that the tree leaves out: a frozen one, one of another of
+          `optimizer.groups`, or one that a part of the optimizer does not treat (Muon's matrices, masked biases).
         """
 
 

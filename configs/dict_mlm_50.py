@@ -4,8 +4,8 @@ Command:
   python -m clwe_jax.main --config=configs/dict_mlm_50.py
 
   :laptop (default)  the embedded world (generated text, docs/glossary.md), four minutes of one core.
-  :small             6 layers, width 384, minutes on one GPU. It reads batches that another command
-                     prepares, because a GPU computes faster than a few cores make batches:
+  :small             6 layers, width 384, your text in corpora/ and dictionaries/, minutes on one GPU. A GPU
+                     computes faster than a few cores make batches, so prepare them first:
                        python -m clwe_jax.data.prepare --config=configs/dict_mlm_50.py:small --out=DIR
                        python -m clwe_jax.main --config=configs/dict_mlm_50.py:small \
                          --config.data.source=batches:DIR
@@ -15,11 +15,12 @@ Command:
                      cost without a TPU.
 
 :base and :paper predict 15% of the words, and draw one label for each word at random, as the paper does.
-:laptop and :small learn more from each batch. They predict 80% of a line's words, but only words that the
-dictionary has. Of the embedded world's words it has two thirds, and all of these are predicted. Most stay
-visible in the input: a visible word teaches its translations, and a masked word teaches the context. All
-labels of a word, in all languages, are predicted at once: the loss is the expectation of the paper's loss over
-the label that the paper draws, with a softmax over the pieces of the label's language instead of all pieces.
+:laptop and :small learn more from each batch: they predict up to 80% of a line's words. At all scales these are
+words that the dictionary has (all words of a language without a dictionary). It has two thirds of the embedded
+world's words, and :laptop predicts all of these. Most stay visible in the input: a visible word teaches its
+translations, and a masked word teaches the context. All labels of a word, in all languages, are predicted at
+once: the loss is the expectation of the paper's loss over the label that the paper draws, with a softmax over
+the pieces of the label's language instead of all pieces.
 The translations have 50% of the weight, hence the name, and the word itself the rest.
 To draw one label at :laptop and :small, too, give the options below. The model must then know the label's
 language: the input reads it (language_embeddings), and so does the head, in its layer `dense`. With this layer
@@ -66,8 +67,8 @@ def get_config(scale: str = "laptop"):
     )
     if scale == "laptop":
         # Muon moves the matrices of the layers (`training.optim` lists them), and Adam all other parameters, at
-        # the rate above. This group only gives these matrices another rate, so that its pattern of paths must
-        # match nothing else: Adam would train it at .02.
+        # the rate above. This group gives these matrices another rate. Its pattern must match them alone: Adam
+        # would train anything else at .02.
         config.optimizer.groups = dict(
             matrices=dict(pattern="backbone/layer_.*_kernel", learning_rate=0.02)
         )
@@ -80,18 +81,19 @@ def get_config(scale: str = "laptop"):
     config.task.kept_piece = pick("text", "text", "text", "label")
     if scale in ("laptop", "small"):
         # A batch teaches more: all labels count, and up to 80% of the words are predicted (`masking_rate`; only
-        # words with an entry can be). Of these 20% are masked, 75% stay visible, 5% become random pieces.
+        # words with an entry can be). Of their pieces 20% are masked, 75% stay visible, 5% become random pieces.
         config.task.labels = "expected"
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
-        # Of a row; a line that would exceed it goes to another row.
+        # Of a row; a line that would exceed it goes to another row. At other scales it is a fifth of the row,
+        # enough for 15% of the words: a higher rate must raise it.
         config.data.max_predictions = 48 if scale == "laptop" else 96
         # One table embeds the pieces of all languages and scores the labels: the output of the layers must stay
         # in its space. So there are no language embeddings and no dense layer, and therefore nothing that could
-        # read the label's language; a loss keeps the words that are not predicted near their embeddings.
+        # read the label's language; a loss keeps the positions that are not predicted near their embeddings.
         config.model.update(language_embeddings=False, condition_on_language=False)
         config.objective.update(dense=False, stay_near_embeddings=1.0)
         # Pre-norm learns sooner: with post-norm a model first predicts frequent pieces alone for many steps.
         config.model.norm = "pre"
-        # Half of the vocabulary of :small is whole words of the dictionary; :laptop splits few words anyway.
+        # Up to half of the vocabulary of :small is whole words of the dictionary; :laptop splits few anyway.
         config.vocab.dictionary_share = 0.0 if scale == "laptop" else 0.5
     return config

@@ -36,23 +36,36 @@ class ExpectedLabels:
     weights: Array
 
 
-def look_up(table: Mapping[str, Array], entries: Array, max_labels: int) -> ExpectedLabels:
-    """The labels of words.
+def look_up(
+    table: Mapping[str, Array],
+    entries: Array,
+    max_labels: int,
+    own_pieces: Array,
+    own_languages: Array,
+) -> ExpectedLabels:
+    """The labels of words. A word without an entry has one, its own piece, as in plain MLM.
 
     Args:
       table: the arrays of a `text.dictionary.label_table.LabelTable`.
-      entries: 1 + each word's entry, int32 [...]; 0: no word, which has no labels.
-      max_labels: K, the largest number of labels of an entry.
+      entries: 1 + each word's entry, int32 [...]; 0: the word has no entry.
+      max_labels: K, the largest number of labels of an entry, at least 1.
+      own_pieces, own_languages: the label of a word without an entry, int32 [...].
     """
     entry = jnp.maximum(entries - 1, 0)
     first, last = (jnp.take(table["splits"], x, axis=0) for x in (entry, entry + 1))
-    places = first[..., None] + jnp.arange(max_labels, dtype=jnp.int32)
-    exists = (places < last[..., None]) & (entries > 0)[..., None]
-    places = jnp.where(exists, places, 0)
+    number = jnp.arange(max_labels, dtype=jnp.int32)
+    has_entry = (entries > 0)[..., None]
+    exists = (first[..., None] + number < last[..., None]) & has_entry
+    places = jnp.where(exists, first[..., None] + number, 0)
     pieces, languages, weights = (
         jnp.take(table[name], places, axis=0) for name in ("pieces", "languages", "weights")
     )
-    return ExpectedLabels(pieces, languages, jnp.where(exists, weights, 0.0))
+    is_own = ~has_entry & (number == 0)
+    return ExpectedLabels(
+        jnp.where(is_own, own_pieces[..., None], pieces),
+        jnp.where(is_own, own_languages[..., None], languages),
+        jnp.where(exists, weights, is_own.astype(jnp.float32)),
+    )
 
 
 def sum_by_language(labels: ExpectedLabels, values: Array, languages: int) -> Array:

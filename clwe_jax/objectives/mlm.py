@@ -8,7 +8,8 @@ A position whose `loss_weights` are above 0 is predicted. Its loss is the cross-
 (Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1). With config.task.labels=expected it is the expected
 cross-entropy of all labels of the word's dictionary entry (`models.expected_labels`). There the softmax of a label
 is over the pieces of the label's language alone (`LabelTable.members`), so that losses are lower than drawn labels'.
-Suffixes of names are shapes: B rows, P predicted positions of a row, V pieces, G languages.
+Suffixes of names are shapes: B rows, P predicted positions of a row, G languages, V rows of the table of tokens,
+which are the pieces and, behind them, rows that no piece uses.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ def measure_row_fill(segment_ids: Array, predicted: Array, left_out: Array) -> d
       left_out: total weight of the positions that exceed max_predictions in their row, [].
 
     Returns:
-      'predictions_per_row'; 'padding', the share of positions without a piece; 'overflow', the
-      share of positions that were left out: 0 unless a caller made batches without `clwe_jax.data`.
+      'predictions_per_row'; 'padding', the share of positions without a piece; 'overflow', the share of the
+      positions to predict that were left out: 0 unless a caller made batches without `clwe_jax.data`.
     """
     padding = (segment_ids == 0).sum(dtype=jnp.float32)
     return {
@@ -135,8 +136,7 @@ class MlmObjective(MlmOptions):
         variables = self.module.init(rng, batch, self.max_predictions)
         if not (table := self.label_table):
             return variables
-        # `members` [V, G] says over which pieces the softmax of a label in a language goes: not over the last rows
-        # of the backbone's table, which no piece uses.
+        # `members` [V, G]: the pieces over which the softmax of a language's labels goes, without unused rows.
         unused_rows = self.model.vocab_size - len(table.members)
         members = np.pad(table.members, ((0, unused_rows), (0, 0)))
         return {**variables, LABEL_TABLE: table._replace(members=members)._asdict()}
@@ -161,9 +161,9 @@ class MlmObjective(MlmOptions):
           'predictions_per_row', 'padding', 'overflow': how full the rows are (`measure_row_fill`).
           'drift': with `stay_near_embeddings`, the mean of 1 - cosine of each layer's output and the embedding
             output at the same position, over the positions that are not predicted.
-          'label_distance': with `align_labels`, the mean of 1 - cosine of the embeddings of a predicted word
-            and of its labels.
-          In training each of these distances, times its option, is added to the loss of every position.
+          'label_distance': with `align_labels`, the mean of 1 - cosine of the embeddings of a predicted word's
+            first piece and of the pieces of its labels, weighted as in the loss.
+          In training each of these two distances, times its option, is added to the mean loss.
         """
         model_variables = {"params": variables["params"]}
         encode = functools.partial(self.module.apply, method="encode_predicted")
@@ -178,7 +178,11 @@ class MlmObjective(MlmOptions):
             sums = self._score_drawn_labels(model_variables, output)
         else:
             labels = expected_labels.look_up(  # K labels of each position, [B, P, K]
-                variables[LABEL_TABLE], output.entries, self.label_table.max_labels
+                variables[LABEL_TABLE],
+                output.entries,
+                self.label_table.max_labels,
+                own_pieces=output.targets,
+                own_languages=output.languages,
             )
             # The weights of labels count at predicted positions alone. They are the probabilities of the draw,
             # or, with task.equal_languages, add up to more than 1 a position.

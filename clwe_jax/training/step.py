@@ -145,7 +145,8 @@ def accumulate_gradients(gradients: GradientFn, microbatches: int) -> GradientFn
             grads, sums, observed = differentiate(*arguments)
             return jax.tree.map(jnp.add, totals, (grads, sums)), observed
 
-        # `stacked`: the arguments of `differentiate` of all microbatches. `single`: their shapes for one.
+        # `stacked`: the arguments of `differentiate` with a first axis of microbatches; `single`: their shapes
+        # without it. An objective without the collection 'rows' gets {}.
         row_states = jax.tree.map(deal, variables.get("rows", {}))
         stacked = jnp.arange(microbatches), row_states, jax.tree.map(deal, by_row)
         single = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), stacked)

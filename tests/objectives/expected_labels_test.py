@@ -129,6 +129,25 @@ def test_the_loss_is_the_mean_over_all_draws(conditioned):
 
 
 @pytest.mark.parametrize("conditioned", [True, False])
+def test_words_without_an_entry_are_learned_as_in_plain_mlm(conditioned):
+    table = make_table()
+    # As of a language without entries, whose words may be masked.
+    table = table._replace(members=np.ones_like(table.members))
+    objective = make_objective(table, condition_on_language=conditioned)
+    batch = make_batch()
+    batch["entries"][:] = 0
+    variables = start(objective, batch)
+    loss, sums, gradient = loss_and_gradient(objective)(variables, batch)
+    plain = loss_and_gradient(dataclasses.replace(objective, label_table=None))
+    del batch["entries"]
+    plain_loss, plain_sums, plain_gradient = plain({"params": variables["params"]}, batch)
+    assert loss == pytest.approx(plain_loss, rel=1e-5)
+    assert float(sums["loss"].weight) == len(MASKED)
+    assert sums["accuracy"].mean() == plain_sums["accuracy"].mean()
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=5e-6), gradient, plain_gradient)
+
+
+@pytest.mark.parametrize("conditioned", [True, False])
 @pytest.mark.parametrize("equal", [True, False])
 def test_labels_compete_within_their_language(conditioned, equal):
     table = make_table(equal)
