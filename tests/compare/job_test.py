@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import types
@@ -175,7 +176,7 @@ def test_test_words_that_nobody_gives_are_held_out_of_the_dictionaries(folder, h
     }
     assert asked and len(asked) == WORDS // 10
     system = systems.choose_systems(config_of(folder).compare)[1]
-    made = systems.run_of(config.resolve(), system, 0, place)
+    made = shared.run_of(config.resolve(), system, 0, place)
     assert made.data.exclude_dictionaries == place["evals.bli"]
     (folder / "dictionaries" / "de-en.5000-6500.txt").write_text("dea ena\n")
     assert config_of(folder).evals["bli"].data == str(folder / "dictionaries")
@@ -265,7 +266,7 @@ def test_the_config_of_a_system_is_that_of_the_folder_or_ones_own(folder):
     own = str(folder / "joint.py")
     config = config_of(folder, **{"compare.systems": f"rcsls,{own}", "compare.configs": "there"})
     found = systems.choose_systems(config.compare)
-    named = [systems.config_file(config, x) for x in found]
+    named = [shared.config_file(config, x) for x in found]
     assert named == [os.path.join("there", "align_rcsls.py"), own]
 
 
@@ -275,13 +276,14 @@ def test_every_system_has_a_config_for_a_text_of_ones_own(folder, name, monkeypa
     config = config_of(folder, **{"compare.parallel": str(folder / "tests")}).resolve()
     system = systems.SYSTEMS[name]
     place = shared.folders(config, str(folder / "run"))
-    run = systems.run_of(config, system, 3, place)
+    run = shared.run_of(config, system, 3, place)
     assert run.seed == 3 and run.data.source == f"text:{folder / 'text'}"
     leak = name == "dict_mlm_tests"
     assert (
         bool(run.data.exclude_dictionaries) != leak if hasattr(run.data, "exclude_tests") else True
     )
     assert system.when.endswith(".") and system.when_not.endswith(".")
+    assert re.fullmatch(r".*; needs .*\.", system.what)
     if isinstance(run, PretrainRun):  # the trial that measures its speed
         options.with_values(run, one._TRIAL_VALUES).resolve().check_all()
 
@@ -298,7 +300,7 @@ def test_a_budget_of_tokens_gives_steps(folder, monkeypatch):
     place = RunPlace(str(folder / "run"), systems.SYSTEMS["mlm"], 0)
     run = one._with_budget(config, place, shared.folders(config, place.workdir))
     assert run.train.steps * run.train.batch_size * run.data.sequence_length == 20_480
-    whole = systems.run_of(config, place.system, 0, shared.folders(config, place.workdir))
+    whole = shared.run_of(config, place.system, 0, shared.folders(config, place.workdir))
     shorter = run.train.steps / whole.train.steps
     assert run.optimizer.warmup_steps == max(1, round(whole.optimizer.warmup_steps * shorter))
 

@@ -156,9 +156,9 @@ def test_the_report_says_not_significant():
     made = {x["title"]: x for x in sections.sections(found, CompareOptions(), "5 steps")}
     first, second, last = made["Orders"]["blocks"][0]["rows"]
     assert (first[5]["text"], second[5], last[5]) == ("not significant", "above it", "")
-    assert first[6] == second[0] and last[0] == "MLM (mBERT)"
+    assert first[6] == second[0] and last[0] == "Plain MLM"
     marks = {row[0]: row[1].get("below") for row in made["Systems"]["blocks"][0]["rows"]}
-    assert sorted(filter(None, marks.values())) == ["best", "≈ best"] and not marks["MLM (mBERT)"]
+    assert sorted(filter(None, marks.values())) == ["best", "≈ best"] and not marks["Plain MLM"]
 
 
 def test_measurements_are_the_same_from_their_file(tmp_path):
