@@ -15,7 +15,7 @@ import jax
 
 from clwe_jax import terminal
 from clwe_jax.cached import CachedResult
-from clwe_jax.compare import measured, sections, shared, systems, tasks
+from clwe_jax.compare import measured, sections, shared, summary, systems, tasks
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.compare.place import RunPlace
@@ -178,6 +178,7 @@ class Compare(Job):
             "compare": {
                 "asked": self._report_options(),
                 "failed": failed,
+                "summary": summary.summarize(comparison),
                 "seconds": self.seconds,
                 "systems": {name: len(system_runs) for name, system_runs in runs.items()},
             },

@@ -75,6 +75,7 @@ def measure(config: CompareRun, place: RunPlace) -> Measured | None:
         if not registry.lookup("job", job.job)(job, place.task(task)):
             return None
         counts, task_keys = tasks.outcomes(task, place.task(task), job)
+        figures |= tasks.majorities(place.task(task))
         outcomes |= counts
         keys |= task_keys
         cost["all_minutes"] += _cost(place.task(task))["wall_minutes"]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options, terminal
-from clwe_jax.compare import job, one, shared, systems
+from clwe_jax.compare import job, one, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.place import RunPlace
 from clwe_jax.options.compare import CompareOptions, CompareRun
@@ -165,6 +165,13 @@ def test_all_systems_choose_a_translation_among_equally_many_words(folder, here,
     config = config_of(folder, **{"compare.systems": systems_, "evals.bli.max_words": 7})
     assert job.run(config, str(folder / "run"))
     assert chosen[0] == chosen[-1] == {1 / 7}  # between them the run measures itself
+    page = (folder / "run" / "report.html").read_text()
+    assert '<p class="reached">Best in Retrieval' in page
+
+
+def test_the_chance_levels_of_a_task_are_those_of_its_run(tmp_path):
+    (tmp_path / "results.json").write_text('{"xnli/de/acc": 0.5, "xnli/de/majority": 0.3}')
+    assert tasks.majorities(str(tmp_path)) == {"xnli/de/majority": 0.3}
 
 
 def test_test_words_that_nobody_gives_are_held_out_of_the_dictionaries(folder, here):
