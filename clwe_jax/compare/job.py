@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import json
@@ -16,23 +15,17 @@ import jax
 
 from clwe_jax import terminal
 from clwe_jax.cached import CachedResult
-from clwe_jax.compare import measured, sections, shared, systems, tasks
+from clwe_jax.compare import measured, sections, shared, summary, systems, tasks
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.compare.place import RunPlace
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.section import to_dict
+from clwe_jax.runs import environment
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 
 _DATA = "shared data"
 _LOG_LINES = 3  # of the output of a failed process
-
-
-@dataclasses.dataclass(frozen=True)
-class Failed:
-    """A run of a system that ended with an error."""
-
-    reason: str
 
 
 def run(config: CompareRun, workdir: str, dry: bool = False) -> bool:
@@ -79,7 +72,7 @@ class Compare(Job):
         first_seed = self.config.seed
         for seed in range(first_seed, first_seed + self.config.compare.seeds):
             for system in self.systems:
-                if system.has_seeds or seed == first_seed:
+                if system.config or seed == first_seed:
                     yield RunPlace(self.workdir, system, seed)
 
     def stages(self) -> Sequence[Stage]:
@@ -97,30 +90,24 @@ class Compare(Job):
         if os.path.exists(place.measurements_path):
             yield f"{line}: kept"
         elif system.config:
-            file = systems.config_file(self.config, system)
+            file = shared.config_file(self.config, system)
             yield f"{line}: {file}, {shared.budget(self.config.compare)}"
         else:
             yield f"{line}: not trained"
 
-    def _one(self, place: RunPlace, folders: Mapping[str, str]) -> Measured | Failed | object:
+    def _one(self, place: RunPlace, folders: Mapping[str, str]) -> Measured | Exception | object:
         """The measurements of a run, from its process or from an earlier start."""
         config = self.config
+        asked = config.compare
         system = place.system
+        run = shared.run_of(config, system, place.seed, folders) if system.config else None
         made_with: dict[str, Any] = {
             "model": system.model,
-            "run": to_dict(systems.run_of(config, system, place.seed, folders))
-            if system.config
-            else {},
-            "budget": config.compare.budget,
+            "run": to_dict(run) if run else {},
+            "budget": asked.budget,
             "evals": to_dict(config)["evals"],
             "outcomes": [pattern.pattern for _, pattern in measured.outcome_patterns()],
-            "tasks": [
-                tasks.names(config.compare),
-                config.compare.heads,
-                config.compare.rows,
-                config.compare.test_rows,
-                config.compare.labelled,
-            ],
+            "tasks": [tasks.names(asked), asked.heads, asked.rows, asked.test_rows, asked.labelled],
         }
         try:
             return CachedResult(
@@ -134,23 +121,16 @@ class Compare(Job):
             return STOPPED
         except _Failure as error:
             logging.warning("%s failed: %s", _name(place), error)
-            return Failed(str(error))
+            return error
 
     def _start(self, place: RunPlace) -> Measured:
         """Trains and measures a run in its process, which a signal to this one stops too."""
         logging.info("%s: its output is in %s", _name(place), place.log)
         os.makedirs(os.path.dirname(place.log), exist_ok=True)
         # The child imports the package of this process, installed or not.
-        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-        command = [
-            sys.executable,
-            "-m",
-            "clwe_jax.compare.one",
-            self.workdir,
-            place.system.name,
-            str(place.seed),
-        ]
+        path = os.pathsep.join(filter(None, [environment.ROOT, os.environ.get("PYTHONPATH", "")]))
+        arguments = (self.workdir, place.system.name, str(place.seed))
+        command = [sys.executable, "-m", "clwe_jax.compare.one", *arguments]
         with open(place.log, "ab") as log:
             # In a session of its own Ctrl-C reaches it once, through this process: a second signal would
             # end it before it has saved.
@@ -182,8 +162,8 @@ class Compare(Job):
         failed: dict[str, str] = {}
         for place in self._places:
             measurements = done[_name(place)]
-            if isinstance(measurements, Failed):
-                failed[_name(place)] = measurements.reason
+            if isinstance(measurements, _Failure):
+                failed[_name(place)] = str(measurements)
             else:
                 runs.setdefault(place.system.name, []).append(measurements)
         titled = {x.name: x for x in self.systems if x.name in runs}
@@ -198,6 +178,7 @@ class Compare(Job):
             "compare": {
                 "asked": self._report_options(),
                 "failed": failed,
+                "summary": summary.summarize(comparison),
                 "seconds": self.seconds,
                 "systems": {name: len(system_runs) for name, system_runs in runs.items()},
             },

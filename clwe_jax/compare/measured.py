@@ -48,14 +48,8 @@ class Measured:
 
     def save(self, path: str) -> None:
         """Writes a file for `load`."""
-        record = {
-            "figures": dict(self.figures),
-            "keys": dict(self.keys),
-            "cost": dict(self.cost),
-            "used": self.used,
-            "device": self.device,
-            "reading": self.reading,
-        }
+        names = ("figures", "keys", "cost", "used", "device", "reading")
+        record = {name: getattr(self, name) for name in names}
         with atomic.writing(path) as file:
             items = {f"{_ITEMS}{name}": numbers for name, numbers in self.items.items()}
             np.savez_compressed(file, **{_RECORD: json.dumps(record)}, **self.outcomes, **items)
@@ -109,8 +103,4 @@ def parts(runs: Iterable[Measured], name: str) -> list[str]:
     """The parts of a figure that all runs have, with the same items."""
     runs = list(runs)
     candidates = [x for x in runs[0].outcomes if x.rpartition("/")[0] == name]
-    return [
-        x
-        for x in candidates
-        if all(x in run.outcomes and run.keys[x] == runs[0].keys[x] for run in runs)
-    ]
+    return [x for x in candidates if all(run.keys.get(x) == runs[0].keys[x] for run in runs)]

@@ -8,7 +8,6 @@ comparison, whose config.json it reads; `compare.job` starts it.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 import pathlib
@@ -56,45 +55,40 @@ _TRIAL_VALUES = {
 def measure(config: CompareRun, place: RunPlace) -> Measured | None:
     """Trains a system, unless it is trained, and measures it; None where a signal stopped it."""
     folders = shared.folders(config, place.workdir)
-    training = ""
     run = None
     if place.system.config:
         run = _with_budget(config, place, folders)
-        training = _describe_training(run)
         if not registry.lookup("job", run.job)(run, place.folder):
             return None
     cost = _cost(place.folder) if run else {}
     start = time.monotonic()
     result = _evaluate(config, place, folders, run)
-    outcomes = result.outcomes
-    keys = result.keys
+    figures = dict(result.figures)
+    outcomes = dict(result.outcomes)
+    keys = dict(result.keys)
     cost["all_minutes"] = cost.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60
     for task in tasks.names(config.compare) if place.encoder else ():
-        names = _languages(config, run)
+        names = options.languages(run or config)
         job = tasks.run_of(config, task, place.encoder, names)
         if job is None:
             continue
         if not registry.lookup("job", job.job)(job, place.task(task)):
             return None
         counts, task_keys = tasks.outcomes(task, place.task(task), job)
-        outcomes = {**outcomes, **counts}
-        keys = {**keys, **task_keys}
+        figures |= tasks.majorities(place.task(task))
+        outcomes |= counts
+        keys |= task_keys
         cost["all_minutes"] += _cost(place.task(task))["wall_minutes"]
     if place.encoder:
         cost["disk"] = float(_bytes(place))
+    used = _describe_training(run)
     device = environment.machine()["device"]
-    return dataclasses.replace(
-        result, outcomes=outcomes, keys=keys, cost=cost, used=training, device=device
-    )
-
-
-def _languages(config: CompareRun, run: options.Run | None) -> tuple[str, ...]:
-    return options.languages(config if run is None else run)
+    return Measured(figures, outcomes, keys, cost, used, device, result.items, result.reading)
 
 
 def _with_budget(config: CompareRun, place: RunPlace, folders: Mapping[str, str]) -> options.Run:
     """The run's options, with the steps of the budget."""
-    run = systems.run_of(config, place.system, place.seed, folders)
+    run = shared.run_of(config, place.system, place.seed, folders)
     number, unit = config.compare.amount
     if not isinstance(run, PretrainRun):
         return run
@@ -109,7 +103,7 @@ def _with_budget(config: CompareRun, place: RunPlace, folders: Mapping[str, str]
         ).result()["steps_per_second"]
         number *= 60 * speed
     steps = max(1, round(number)) if unit else 0
-    return systems.run_of(config, place.system, place.seed, folders, steps)
+    return shared.run_of(config, place.system, place.seed, folders, steps)
 
 
 def _measure_speed(run: PretrainRun, folder: str) -> float:
@@ -120,8 +114,8 @@ def _measure_speed(run: PretrainRun, folder: str) -> float:
     return float(speed)
 
 
-def _describe_training(run: options.Run) -> str:
-    """The training in words."""
+def _describe_training(run: options.Run | None) -> str:
+    """The training in words; '' without one, or of a dictionary."""
     if isinstance(run, PretrainRun):
         rows = run.train.batch_size
         length = run.data.sequence_length
@@ -160,7 +154,7 @@ def _evaluate(
     config: CompareRun, place: RunPlace, folders: Mapping[str, str], run: options.Run | None
 ) -> Measured:
     """What config.evals measure of a system."""
-    languages = _languages(config, run)
+    languages = options.languages(run or config)
     corpus = corpora.TextCorpus(folders["text"], languages)
     encoder, normalizer = _encoder(config, place, folders, corpus)
     max_bytes = config.data.sample_bytes
@@ -201,10 +195,7 @@ def _encoder(
         if folders.get("evals.bli"):
             tests = test_dictionaries.find(folders["evals.bli"], corpus.languages, normalizer)
         segmenter = lexica.segmenter(corpus.languages, dictionary, tests)
-
-        def words(text: str, language: str) -> list[str]:
-            return segmenter.words(normalizer(text, language), language)
-
+        words = lambda text, language: segmenter.words(normalizer(text, language), language)
         counts = _count_words(corpus, words)
         return dictionary_baseline.encoder(dictionary, counts, config.seed, words), normalizer
     model = load_encoder(place.encoder, place.encoder, corpus.languages)
@@ -215,9 +206,8 @@ def _encoder(
     if place.system.model and isinstance(encoder, ModelEncoder) and encoder.pools == ("mean",):
         # A downloaded model has not counted the words among which induction chooses.
         counts = _count_words(corpus, encoder.words)
-        encoder = ModelEncoder(
-            encoder.objective, tokenizer, encoder.variables, encoder.step, frequencies=counts
-        )
+        parts = (encoder.objective, tokenizer, encoder.variables, encoder.step)
+        encoder = ModelEncoder(*parts, frequencies=counts)
     return encoder, tokenizer.normalizer
 
 

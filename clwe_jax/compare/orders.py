@@ -16,8 +16,7 @@ from clwe_jax.evaluate import agreement, significance
 from clwe_jax.evaluate.agreement import Gain
 from clwe_jax.evaluate.significance import LEVEL, Observations
 from clwe_jax.report import evaluations
-
-COSTS = ("minutes", "memory", "disk")
+from clwe_jax.report.headline import mean_of
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -40,7 +39,7 @@ class Comparison:
     @functools.cached_property
     def titles(self) -> dict[str, str]:
         """Figure -> its title, of the figures that a system has."""
-        labels = {key: x.label for key, x in evaluations.headlines_by_key().items()}
+        labels = {key: x.short or x.label for key, x in evaluations.headlines_by_key().items()}
         titles = {**labels, **self.tasks}
         return {name: title for name, title in titles.items() if self.systems_with(name)}
 
@@ -58,7 +57,7 @@ class Comparison:
     @functools.cache
     def value(self, figure: str, name: str) -> float:
         """A system's figure, the mean over its parts."""
-        return self._mean(name, self.parts(figure, name))
+        return float(np.mean([self.part_value(name, x) for x in self.parts(figure, name)]))
 
     def part_value(self, name: str, part: str) -> float:
         """A system's figure of one part."""
@@ -107,15 +106,31 @@ class Comparison:
 
         A system with fewer parts may have the higher figure and be below over these.
         """
-        return (
-            self.is_significant(figure, first, second)
-            and self.gain(figure, first, second).value > 0
-        )
+        is_significant = self.is_significant(figure, first, second)
+        return is_significant and self.gain(figure, first, second).value > 0
 
+    @functools.cache
     def best(self, figure: str) -> list[str]:
-        """The system with the highest figure, and those that do not differ significantly from it."""
-        names = self.systems_with(figure)
-        return [x for x in names if x == names[0] or self.is_tied(figure, names[0], x)]
+        """The first system that none is significantly above, and those that are tied with it.
+
+        A system that sees the tests is none of them.
+        """
+        every = self.systems_with(figure)
+        fair = [x for x in every if not self.systems[x].sees_tests] or every
+        beaten = {x for x, y in itertools.permutations(fair, 2) if self.above(figure, y, x)}
+        best = next((x for x in fair if x not in beaten), fair[0])
+        return [best, *(x for x in fair if x != best and self.is_tied(figure, best, x))]
+
+    def chance(self, figure: str) -> float | None:
+        """The chance level of a figure, the mean over its systems; None where none is known."""
+        headline = evaluations.headlines_by_key().get(figure)
+        levels = []
+        for name in self.systems_with(figure):
+            parts = self.parts(figure, name)
+            paths = [mean_of(headline.chance)] if headline else [f"{x}/majority" for x in parts]
+            levels += [self.mean(name, path) for path in paths]
+        known = [x for x in levels if x is not None]
+        return float(np.mean(known)) if known else None
 
     def cost(self, name: str, kind: str) -> float | None:
         """The mean of a cost over the seeds; None where the system has none."""
@@ -133,37 +148,32 @@ class Comparison:
         declared = evaluations.headlines().items()
         starts = tuple(f"{name}/" for name, listed in declared if not any(x.key for x in listed))
         runs = itertools.chain(*(self.runs[name] for name in names))
-        return sorted(
-            x for x in set().union(*(run.figures for run in runs)) if x.startswith(starts)
-        )
+        paths = set().union(*(run.figures for run in runs))
+        return sorted(x for x in paths if x.startswith(starts))
 
     def figures(self) -> dict[str, float]:
         """The content of results.json: compare/SYSTEM/FIGURE, its interval, costs and orders."""
         figures: dict[str, float] = {}
         keys = {name: system.key for name, system in self.systems.items()}
         for name, key in keys.items():
-            for figure in self.titles:
-                if self.parts(figure, name):
-                    path = f"compare/{key}/{figure}"
-                    figures[path] = self.value(figure, name)
-                    figures[f"{path}_low"], figures[f"{path}_high"] = self.interval(figure, name)
-            costs = {kind: self.cost(name, kind) for kind in COSTS}
+            costs = {kind: self.cost(name, kind) for kind in ("minutes", "memory", "disk")}
             for headline in evaluations.headlines_by_key().values():
                 if headline.coverage:
                     costs["coverage"] = self.mean(name, headline.coverage)
             figures |= {f"compare/{key}/{x}": y for x, y in costs.items() if y is not None}
             figures |= {f"compare/{key}/{x}": self.mean(name, x) for x in self.other_figures(name)}
         for figure in self.titles:
-            for first, second in itertools.pairwise(self.systems_with(figure)):
-                gain = self.gain(figure, first, second)
-                if gain:
+            names = self.systems_with(figure)
+            for name in names:
+                path = f"compare/{keys[name]}/{figure}"
+                figures[path] = self.value(figure, name)
+                figures[f"{path}_low"], figures[f"{path}_high"] = self.interval(figure, name)
+            for first, second in itertools.pairwise(names):
+                if gain := self.gain(figure, first, second):
                     path = f"order/{figure}/{keys[first]}/{keys[second]}"
                     figures[f"{path}/gain"] = gain.value
                     figures[f"{path}/p"] = self.p_values(figure)[frozenset((first, second))]
         return figures
-
-    def _mean(self, name: str, parts: Sequence[str]) -> float:
-        return float(np.mean([self.part_value(name, x) for x in parts]))
 
     def _counts(self, name: str, part: str) -> np.ndarray:
         """int [seeds x heads, N, 3]."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clwe_jax.report import card, page
 from clwe_jax.report.data import Section
+from clwe_jax.report.verdict import Verdict
 
 
 class ComparePage(page.Page):
@@ -11,11 +12,12 @@ class ComparePage(page.Page):
 
     shown_prefixes = ("compare/", "order/")
 
+    def verdict(self, run):
+        first, *further = run.extras.get("compare", {}).get("summary") or [""]
+        return Verdict(first, further=further) if first else None
+
     def intended_use(self, run, others):
         return Section("Data", "", card.data(run))
-
-    def name_missing_tests(self, run):
-        return None
 
     def offers(self, run):
         return ()

@@ -9,9 +9,37 @@ from clwe_jax.compare.orders import Comparison
 from clwe_jax.options.compare import CompareOptions
 from clwe_jax.report import data, evaluations
 from clwe_jax.report.data import BLUE, NEUTRAL, Cell, Column, Dots, Number, Picture, Table, Word
+from clwe_jax.report.headline import Headline
 
 _ONE_SEED = " Each system was trained once: another seed may change an order."
+_OTHER_ITEMS = (
+    " Two systems that share no test items are 'not compared': their languages differ, or how they spell test "
+    "words, such as capitals."
+)
+_COSTS = {
+    "minutes": Column("Processor minutes"),
+    "wall_minutes": Column("Wall minutes"),
+    "memory": Column("Peak memory", "size"),
+    "disk": Column("On disk", "size"),
+}
+_ORDER_COLUMNS = (
+    Column("Difference in points", "points"),
+    Column("p"),
+    Column("Order"),
+    Column("Not significantly different from", main=False),
+)
 _SEEDED = {True: "their seeds and the test items", False: "the test items"}
+_NOT_COMPARED = "not compared"
+_NOT_COMPARED_CELL = Word(_NOT_COMPARED, style="soft")
+_SEES_TESTS = "sees tests"
+# A mark below a figure, or a part of one -> its meaning.
+_MARKS = {
+    "best": "'best' is the highest figure that no other one is significantly above",
+    "≈ best": "'≈ best' does not differ significantly from the best one (paired by test item, p < .05 after Holm's correction)",
+    _NOT_COMPARED: "'not compared' has other test items than the best one",
+    _SEES_TESTS: "'sees tests' has learned the test words, and is never the best one",
+    "parts": "'2 of 6 parts' is the mean of only these directions or languages",
+}
 
 
 def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> list[Any]:
@@ -33,55 +61,54 @@ def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> l
 
 
 def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> data.Section:
-    coverages = {key: x.coverage for key, x in evaluations.headlines_by_key().items() if x.coverage}
-    rows = []
-    for name in _systems_by_figure(comparison):
-        cells: list[Cell] = [comparison.systems[name].title]
-        for figure in comparison.titles:
-            cells.append(_figure(comparison, figure, name))
-            if figure in coverages:
-                cells.append(Number(comparison.mean(name, coverages[figure])))
-        cells += [Number(comparison.cost(name, kind)) for kind in ("minutes", "memory", "disk")]
-        rows.append(cells)
-    columns: list[Column | str] = ["System"]
-    for figure, title in comparison.titles.items():
-        columns.append(Column(title, "percent"))
-        if figure in coverages:
-            columns.append(Column("Coverage", "percent", main=False))
-    columns += [
-        Column("Processor minutes"),
-        Column("Peak memory", "size"),
-        Column("On disk", "size"),
-    ]
+    # By the first figure; those without it by the next one.
+    lists = (comparison.systems_with(figure) for figure in comparison.titles)
+    names = list(dict.fromkeys(itertools.chain(*lists, comparison.runs)))
+    rows: list[list[Cell]] = []
+    for name in names:
+        numbers = [_figure(comparison, figure, name) for figure in comparison.titles]
+        numbers.append(Number(comparison.cost(name, "minutes")))
+        rows.append([comparison.systems[name].title, *numbers])
+    columns = ["System", *(Column(x, "percent") for x in comparison.titles.values())]
+    levels = [comparison.chance(figure) for figure in comparison.titles]
+    chance = ["Chance", *map(Number, levels), Number(None)] if any(levels) else None
+    cells = itertools.chain.from_iterable(rows)
+    marks = " ".join(cell.below for cell in cells if isinstance(cell, Number))
+    legend = "".join(f" {meaning}." for mark, meaning in _MARKS.items() if mark in marks)
     several = settings.seeds > 1
     text = (
-        "All systems start from the same text and dictionary. On the embedded world, text that the program writes by "
-        "a grammar, figures say how systems compare, not how they do on real text. "
-        f"The budget of training is {budget}; warm models also train vectors first and end with a short finish. "
-        f"Below a figure stands its 95% interval over {_SEEDED[several]}; 'best' is the highest figure of a "
-        "column, '≈ best' does not differ significantly from it (paired by test item, p < .05 after Holm's correction), "
-        "and 'not compared' has other test items than it. "
-        "Retrieval: nearest sentence by cosine, or by CSLS, with the vectors that `encode` gives. Induction: P@1 by CSLS over all test words "
-        "that have a translation of another spelling (one of the same spelling does not count); coverage "
-        "is the share of them that can be right. "
-        "Tasks: labels are learned in one language, the figure is the mean of the others."
+        "All systems learn from the same text and dictionary, without published weights; only models that you gave are "
+        "measured as they are. On the embedded world, text that the program writes by a grammar, figures say how "
+        f"systems compare, not how they do on real text. The budget of training is {budget}; warm models also train "
+        "vectors first and end with a short finish.\n"
+        f"Below a figure stands its 95% interval over {_SEEDED[several]}.{legend}\n"
+        "Retrieval: nearest sentence by cosine, or by CSLS, with the vectors that `encode` gives. Induction: P@1 by CSLS "
+        "over all test words that have a translation of another spelling (one of the same spelling does not count). "
+        "Tasks: labels are learned in one language, the figure is the mean of the others. Chance: one over the number "
+        "of candidates; of a task, the share of the label that is most frequent in training."
     )
     if several:
         text += f" Figures and costs are means of {settings.seeds} seeds."
-    readings = [
-        [x.title, comparison.runs[name][0].reading] for name, x in comparison.systems.items()
+    tables = [Table([*columns, _COSTS["minutes"]], rows, chance), _describe(comparison, names)]
+    return data.Section("Systems", text, tables)
+
+
+def _describe(comparison: Comparison, names: Iterable[str]) -> Table:
+    """What each system is, and the test items that it can be right on."""
+    headlines = evaluations.headlines_by_key()
+    figures = [x for x in comparison.titles if x in headlines and headlines[x].coverage]
+    rows = []
+    for name in names:
+        system = comparison.systems[name]
+        shares = [Number(comparison.mean(name, headlines[x].coverage)) for x in figures]
+        rows.append([system.title, system.what, comparison.runs[name][0].reading, *shares])
+    columns = [
+        "System",
+        *(Column(x, main=False) for x in ("What it is, what it needs", "Vector of a sentence")),
+        *(Column(f"{comparison.titles[x]}: covered", "percent", main=False) for x in figures),
     ]
-    vectors = Table(
-        ["System", Column("Its vector", main=False)], readings, closed="Vectors of sentences"
-    )
-    return data.Section("Systems", text, [Table(columns, rows), vectors])
-
-
-def _systems_by_figure(comparison: Comparison) -> list[str]:
-    """The systems by their first figure, then those without it."""
-    first_figure = next(iter(comparison.titles), "")
-    names = comparison.systems_with(first_figure) if first_figure else []
-    return [*names, *(name for name in comparison.runs if name not in names)]
+    note = "Covered: the share of the test words that the system can be right on." * bool(figures)
+    return Table(columns, rows, title="What the systems are", note=note)
 
 
 def _figure(comparison: Comparison, figure: str, name: str) -> Cell:
@@ -89,22 +116,18 @@ def _figure(comparison: Comparison, figure: str, name: str) -> Cell:
         return Number(None)
     low, high = comparison.interval(figure, name)
     best = comparison.best(figure)
-    mark = "" if len(comparison.systems_with(figure)) < 2 or name not in best else "≈ best"
-    if mark and name == best[0]:
-        mark = "best"
-    if not comparison.parts(figure, best[0], name):
-        mark = "not compared"
+    mark = ""
+    if comparison.systems[name].sees_tests:
+        mark = _SEES_TESTS
+    elif not comparison.parts(figure, best[0], name):
+        mark = _NOT_COMPARED
+    elif name in best and len(comparison.systems_with(figure)) > 1:
+        mark = "best" if name == best[0] else "≈ best"
     all_parts = set().union(*(comparison.parts(figure, x) for x in comparison.systems_with(figure)))
     count = len(comparison.parts(figure, name))
     if count < len(all_parts):
         mark = f"{mark} {count} of {len(all_parts)} parts".strip()
     return Number(comparison.value(figure, name), low=low, high=high, below=mark)
-
-
-def _is_beaten(place: tuple[float, float], others: Iterable[tuple[float, float]]) -> bool:
-    """Whether another (cost, quality) is as good in both and better in one."""
-    cost, quality = place
-    return any(a <= cost and b >= quality and (a, b) != place for a, b in others)
 
 
 def _pareto(comparison: Comparison) -> data.Section | None:
@@ -114,19 +137,20 @@ def _pareto(comparison: Comparison) -> data.Section | None:
         places = {
             name: (comparison.cost(name, "minutes") or 0.0, comparison.value(figure, name))
             for name in comparison.systems_with(figure)
-            if comparison.systems[name].config
+            if comparison.systems[name].config and not comparison.systems[name].sees_tests
         }
         if len(places) < 2:
             continue
-        front = sorted(name for name in places if not _is_beaten(places[name], places.values()))
-        front.sort(key=places.__getitem__)
+        front: list[str] = []
+        for name in sorted(places, key=lambda name: (places[name][0], -places[name][1])):
+            if not front or places[name][1] > places[front[-1]][1]:
+                front.append(name)
+        beaten = [x for x in places if x not in front]
+        labels = ("none is both better and cheaper", "another is better and cheaper")
         groups = []
-        for label, names, colour in (
-            ("none is both better and cheaper", front, BLUE),
-            ("another is better and cheaper", [x for x in places if x not in front], NEUTRAL),
-        ):
+        for label, names, colour in zip(labels, (front, beaten), (BLUE, NEUTRAL)):
+            titles = [comparison.systems[x].title for x in names]
             if names:
-                titles = [comparison.systems[x].title for x in names]
                 groups.append(Dots(label, [places[x] for x in names], titles, colour))
         joins = [(places[a], places[b]) for a, b in itertools.pairwise(front)]
         pictures.append(Picture(f"{title} and cost", groups, joins, x="processor minutes", y=title))
@@ -141,59 +165,45 @@ def _pareto(comparison: Comparison) -> data.Section | None:
 
 
 def _orders(comparison: Comparison, several: bool) -> data.Section:
-    tables = []
+    tables: list[Table] = []
+    note = ""
     for figure, title in comparison.titles.items():
         rows: list[list[Cell]] = []
         names = comparison.systems_with(figure)
-        for place, name in enumerate(names):
+        for name, next_name in itertools.zip_longest(names, names[1:]):
             low, high = comparison.interval(figure, name)
-            next_name = next(iter(names[place + 1 :]), None)
-            gain = next_name and comparison.gain(figure, name, next_name)
-            cells: list[Cell] = [
-                comparison.systems[name].title,
-                Number(comparison.value(figure, name), low=low, high=high),
-            ]
-            if gain:
-                is_significant = comparison.is_significant(figure, name, next_name)
-                order = "above it" if comparison.above(figure, name, next_name) else "below it"
-                p = comparison.p_values(figure)[frozenset((name, next_name))]
-                cells += [
-                    comparison.systems[next_name].title,
-                    Number(gain.value, low=gain.low, high=gain.high),
-                    Number(p) if p >= 0.001 else "< .001",
-                    order if is_significant else Word("not significant", style="soft"),
-                ]
-            elif next_name:
-                word = Word("not compared", style="soft")
-                cells += [comparison.systems[next_name].title, Number(None), Number(None), word]
-            else:
-                cells += ["", Number(None), Number(None), ""]
-            tied_names = [x for x in names if x != name and comparison.is_tied(figure, name, x)]
-            cells.append(", ".join(comparison.systems[x].title for x in tied_names))
-            rows.append(cells)
-        columns = [
-            "System",
-            Column(title, "percent"),
-            "The next one",
-            Column("Difference in points", "points"),
-            "p",
-            "Order",
-            Column("Not significantly different from", main=False),
-        ]
-        first_figure = next(iter(comparison.titles))
-        tables.append(
-            Table(columns, rows, title=title)
-            if figure == first_figure
-            else Table(columns, rows, closed=title)
-        )
+            value = Number(comparison.value(figure, name), low=low, high=high)
+            cells: list[Cell] = ["", Number(None), Number(None), ""]
+            if next_name:
+                order = _order(comparison, figure, name, next_name)
+                cells = [comparison.systems[next_name].title, *order]
+            note = _OTHER_ITEMS if _NOT_COMPARED_CELL in cells else note
+            tied = [x for x in names if x != name and comparison.is_tied(figure, name, x)]
+            tied_titles = ", ".join(comparison.systems[x].title for x in tied)
+            rows.append([comparison.systems[name].title, value, *cells, tied_titles])
+        columns = ["System", Column(title, "percent"), "The next one", *_ORDER_COLUMNS]
+        closed = title if tables else ""
+        tables.append(Table(columns, rows, title="" if closed else title, closed=closed))
     text = (
         "Each system beside the next one: the difference over the parts that both have, its 95% interval, "
         f"and p, paired by {_SEEDED[several]}. The p is corrected for all pairs of the figure (Holm) and the interval "
         "is not, so that an interval may leave out zero where the order is not significant."
-        f"{'' if several else _ONE_SEED} Two systems that share no "
-        "test items are 'not compared': their languages differ, or how they spell test words, such as capitals."
+        f"{'' if several else _ONE_SEED}{note}"
     )
     return data.Section("Orders", text, tables)
+
+
+def _order(comparison: Comparison, figure: str, first: str, second: str) -> list[Cell]:
+    """The difference of two systems, its p, and what follows from it."""
+    gain = comparison.gain(figure, first, second)
+    if gain is None:
+        return [Number(None), Number(None), _NOT_COMPARED_CELL]
+    p = comparison.p_values(figure)[frozenset((first, second))]
+    order: Cell = Word("not significant", style="soft")
+    if comparison.is_significant(figure, first, second):
+        order = "above it" if gain.value > 0 else "below it"
+    difference = Number(gain.value, low=gain.low, high=gain.high)
+    return [difference, Number(p) if p >= 0.001 else "< .001", order]
 
 
 def _advice(comparison: Comparison) -> data.Section:
@@ -209,57 +219,50 @@ def _by_part(comparison: Comparison) -> data.Section:
         parts = sorted(set().union(*(comparison.parts(figure, name) for name in names)))
         rows: list[list[Cell]] = []
         for name in names:
-            cells = [_part(comparison, figure, name, part) for part in parts]
-            rows.append([comparison.systems[name].title, *cells])
+            measured = comparison.parts(figure, name)
+            values = (comparison.part_value(name, x) if x in measured else None for x in parts)
+            rows.append([comparison.systems[name].title, *map(Number, values)])
         columns = ["System", *(Column(part.rpartition("/")[2], "percent") for part in parts)]
         tables.append(Table(columns, rows, closed=title))
-    return data.Section("By language", "The figures of each direction or language.", tables)
-
-
-def _part(comparison: Comparison, figure: str, name: str, part: str) -> Number:
-    if part not in comparison.parts(figure, name):
-        return Number(None)
-    return Number(comparison.part_value(name, part))
+    text = (
+        "The figures of each direction or language. In a direction such as de-en German sentences or words are the "
+        "queries and English ones the targets, of which the nearest should be the translation. "
+        "The language of a task is that of its test rows."
+    )
+    return data.Section("By language", text, tables)
 
 
 def _costs(comparison: Comparison, budget: str) -> data.Section:
-    rows = [
-        [
-            x.title,
-            comparison.runs[name][0].used or ("not trained" if not x.config else "no training"),
-            Number(comparison.cost(name, "minutes")),
-            Number(comparison.cost(name, "wall_minutes")),
-            Number(comparison.cost(name, "memory")),
-            Number(comparison.cost(name, "disk")),
-        ]
-        for name, x in comparison.systems.items()
-    ]
-    columns = [
-        "System",
-        *(Column(x, main=False) for x in ("Training", "Processor minutes", "Wall minutes")),
-        *(Column(x, "size", main=False) for x in ("Peak memory", "On disk")),
-    ]
+    rows = []
+    for name, x in comparison.systems.items():
+        used = comparison.runs[name][0].used or ("no training" if x.config else "not trained")
+        rows.append([x.title, used, *(Number(comparison.cost(name, kind)) for kind in _COSTS)])
+    columns = ["System", Column("Training", main=False), *_COSTS.values()]
     text = (
-        f"The budget: {budget}. Word vectors have none: they train for the passes that their configs name. Minutes are those of the whole training, with vectors at the start and "
-        "compilation; evaluations are not in them. On disk: the run's whole folder."
+        f"The budget: {budget}. Word vectors have none: they train for the passes that their configs name. Minutes are "
+        "those of the whole training, with vectors at the start and compilation; evaluations are not in them. Processor "
+        "minutes add up all threads of the host, while wall minutes pass on the clock, more of them where other jobs "
+        "share the machine. Peak memory: the most of the host's memory that the system's process held at once until its "
+        "training ended, libraries included. An accelerator's time is in the wall minutes alone, and its memory in no "
+        "column. On disk: the run's whole folder."
     )
     return data.Section("Cost", text, [Table(columns, rows)])
 
 
 def _others(comparison: Comparison) -> data.Section | None:
     """The figures of the other evaluators: all of them in the results, here those of few parts."""
-    paths = [x for x in comparison.other_figures(*comparison.runs) if x.count("/") == 1]
+    headlines = {x.mean: x for x in evaluations.every_headline()}
+    every = comparison.other_figures(*comparison.runs)
+    declared = [x for x in every if x in headlines]
+    paths = declared or [x for x in every if x.count("/") == 1]
     if not paths:
         return None
-    names = [
-        name for name in comparison.runs if any(comparison.mean(name, x) is not None for x in paths)
-    ]
-    labels = {x.mean: x.label for x in evaluations.every_headline()}
+    names = [x for x in comparison.runs if not set(paths).isdisjoint(comparison.other_figures(x))]
     rows: list[list[Cell]] = []
     for path in paths:
-        means = [Number(comparison.mean(name, path)) for name in names]
-        rows.append([labels.get(path) or Word(path, style="code"), *means])
+        label = path.replace("/", ": ").replace("_", " ")
+        headline = headlines.get(path, Headline(path, label, form=""))
+        means = [Number(comparison.mean(name, path), headline.form) for name in names]
+        rows.append([headline.label, *means])
     columns = ["Figure", *(Column(comparison.systems[name].title) for name in names)]
-    # Closed: a language model of senses has dozens.
-    tables = [Table(columns, rows, closed="Figures of other evaluators")]
-    return data.Section("Other evaluators", "", tables)
+    return data.Section("Other evaluators", "", [Table(columns, rows)])

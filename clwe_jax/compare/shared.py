@@ -1,4 +1,4 @@
-"""The data that all systems of a comparison share: text, dictionaries, test words and sentences."""
+"""What all systems of a comparison share, and the options of a system's run on these data."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import hashlib
 import itertools
 import os
 import shutil
-from typing import Iterator
+from typing import Any, Iterator, Mapping
 
 from clwe_jax import atomic, options
 from clwe_jax.cached import CachedResult
 from clwe_jax.compare import systems, tasks
+from clwe_jax.compare.systems import System
 from clwe_jax.options.compare import CompareOptions, CompareRun
+from clwe_jax.options.systems import describe_options
 from clwe_jax.options.transfer import ENCODER_FOLDERS, encoder_folder, encoder_parts
 from clwe_jax.text import stamps as file_stamps, text_of_run
 from clwe_jax.text.corpus import corpora, parallel
@@ -39,7 +41,7 @@ def check(config: CompareRun, workdir: str) -> None:
     _read_files(config, workdir).read_stored()
     for system in systems.choose_systems(config.compare):
         if system.config:
-            systems.run_of(config, system, config.seed, place)
+            run_of(config, system, config.seed, place)
         for part in encoder_parts(system.model)[0]:
             kind, _, path = part.partition(":")
             if kind in ENCODER_FOLDERS and not os.path.isdir(encoder_folder(path)):
@@ -105,9 +107,8 @@ def _hold_out(config: CompareRun, source: str, target: str) -> None:
     made_with = {}
     for file in dictionary_files.find(source, options.languages(config)):
         with open(file.path, "rb") as opened:
-            made_with[os.path.basename(file.path)] = hashlib.file_digest(
-                opened, "sha256"
-            ).hexdigest()
+            digest = hashlib.file_digest(opened, "sha256")
+        made_with[os.path.basename(file.path)] = digest.hexdigest()
 
     def write(chosen: list[tuple[str, list[str]]], path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)  # of a start that was interrupted before its record
@@ -143,6 +144,95 @@ def _choose_pairs(config: CompareRun, source: str) -> Iterator[tuple[str, list[s
         lines = [f"{a}\t{b}\n" for a, b in dict.fromkeys(word_pairs) if a in test_words]
         if lines:
             yield name, lines
+
+
+def config_file(config: CompareRun, system: System) -> str:
+    """The path of a system's config."""
+    is_path = system.config.endswith(".py")
+    return system.config if is_path else os.path.join(config.compare.configs, f"{system.config}.py")
+
+
+def run_of(
+    config: CompareRun, system: System, seed: int, paths: Mapping[str, str], steps: int = 0
+) -> options.Run:
+    """The options of a system's run.
+
+    Args:
+      config: of the comparison, resolved.
+      system: one that is trained.
+      paths: as of `folders`.
+      steps: of a language model; 0: its config's.
+
+    Raises:
+      ValueError, FileNotFoundError: the config file is absent, or its options do not fit the data.
+    """
+    path = config_file(config, system)
+    if not os.path.isfile(path):
+        raise FileNotFoundError(
+            f"The system {system.name} needs {path}: start in the project's folder, or set "
+            "--config.compare.configs=DIR"
+        )
+    run = options.from_file(f"{path}:{config.scale}", _with_parallel(config.compare, system, paths))
+    data = config.data
+    names = options.languages(config)
+    if system.languages:
+        hub = "en" if "en" in names else names[-1]
+        names = [*[x for x in names if x != hub][: system.languages - 1], hub]
+    tests = paths.get("evals.bli", "") if data.exclude_tests else ""
+    excluded = data.exclude_dictionaries or tests
+    values: dict[str, Any] = {
+        "seed": seed,
+        "data.source": f"text:{paths['text']}",
+        "data.languages": ",".join(names),
+        "data.dictionaries": paths["dictionaries"],
+        "data.lower_case": data.lower_case,
+        "data.simplify_chinese": data.simplify_chinese,
+        "data.pocket_domains": data.pocket_domains,
+        "data.exclude_tests": data.exclude_tests and not system.sees_tests,
+        "data.exclude_dictionaries": "" if system.sees_tests else excluded,
+        "data.dictionary_clean": data.dictionary_clean,
+        "data.sample_bytes": data.sample_bytes,
+        "evals.mlm.batches": 1,  # the comparison does not show the loss
+        "static.write_text": False,
+        "static.induced_words": 0,
+        "report.compare_with": "",
+        **{f"evals.{key}.data": "" for key, spec in run.evals.items() if hasattr(spec, "data")},
+        **{f"evals.{key}.every_steps": 0 for key in run.evals},
+    }
+    now = {path: value for path, value, _ in describe_options(run)}
+    if steps:
+        values |= {"train.steps": steps, **_warmups(now, steps)}
+    # Static vectors, language models and CLCR have different options.
+    run = options.with_values(run, {x: y for x, y in values.items() if x in now})
+    run.resolve().check_all()
+    return run
+
+
+def _warmups(now: Mapping[str, Any], steps: int) -> dict[str, int]:
+    """The steps of warm-ups, shorter by as much as the training is.
+
+    Else the rate would still grow, and senses would not have begun, where a small budget ends.
+    """
+    share = min(1.0, steps / now["train.steps"])
+    return {
+        path: max(1, round(share * value))
+        for path, value in now.items()
+        if path.endswith("warmup_steps") and not path.startswith("finish.") and value
+    }
+
+
+def _with_parallel(
+    settings: CompareOptions, system: System, paths: Mapping[str, str]
+) -> dict[str, Any]:
+    """The system's values, with the comparison's parallel text where they name it."""
+    text = paths.get("parallel") or settings.parallel
+    values = {x: text if y == options.SOURCE else y for x, y in system.values.items()}
+    if options.SOURCE in system.values.values() and not text:
+        raise ValueError(
+            f"The system {system.name} learns from parallel text: --config.compare.parallel=DIR/train "
+            "(or mined), or leave it out of config.compare.systems"
+        )
+    return values
 
 
 def about(config: CompareRun, workdir: str) -> Iterator[str]:

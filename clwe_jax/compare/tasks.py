@@ -9,10 +9,11 @@ from typing import Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from clwe_jax import options, registry
+from clwe_jax import atomic, options, registry
 from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.section import nearest
 from clwe_jax.options.transfer import TransferRun
+from clwe_jax.runs.job import FIGURES
 
 # Task -> the file of its config, and options that differ from it.
 _CONFIGS = {
@@ -68,9 +69,8 @@ def files(config: CompareRun, task: str) -> TaskFiles | None:
         matches = (glob.glob(os.path.join(glob.escape(folder), name)) for name in patterns)
         paths = sorted(itertools.chain.from_iterable(matches))
         if paths:
-            return TaskFiles(
-                f"{language}:{paths[0]}", folder, [x for x in languages if x in tested]
-            )
+            tested_languages = [x for x in languages if x in tested]
+            return TaskFiles(f"{language}:{paths[0]}", folder, tested_languages)
     raise ValueError(
         f"config.compare.labelled={labelled}: {folder} has no training rows: expected en.train.tsv"
     )
@@ -129,6 +129,12 @@ def outcomes(
                 counts[f"{task}/{language}"] = file["counts"]
                 keys[f"{task}/{language}"] = str(file["gold"])
     return counts, keys
+
+
+def majorities(workdir: str) -> dict[str, float]:
+    """TASK/LANGUAGE/majority -> the accuracy of the label that is most frequent in training."""
+    figures = atomic.read_json(os.path.join(workdir, FIGURES))
+    return {path: value for path, value in figures.items() if path.endswith("/majority")}
 
 
 def titles(settings: CompareOptions) -> Mapping[str, str]:

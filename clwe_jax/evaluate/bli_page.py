@@ -48,6 +48,7 @@ def _headlines(ending: str) -> Iterable[Headline]:
             meaning="share of words whose nearest word is a translation; good from 30% on",
             coverage=coverage,
             group=label,
+            short="Induction",
             key=_KEYS.get((ending, method), ""),
         )
 

@@ -41,6 +41,7 @@ def _headline(how: str, metric: str, label: str, **more: Any) -> Headline:
         chance=_CHANCE,
         sentence=f"{{}} of the sentences find their translation by {_SAID[how]}",
         meaning="share of sentences that find their translation; good from 50% on",
+        short="Retrieval" if how == "plain" else f"Retrieval by {how}",
         **more,
     )
 

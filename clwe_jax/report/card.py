@@ -48,9 +48,8 @@ def data(run: RunFolder, vectors: str = "") -> list[Table]:
     rows = []
     source = str(run.option("data.source") or "")
     if vectors:
-        rows.append(
-            ["Vectors", Word(vectors, style="code"), "Note the licence of vectors that you bring."]
-        )
+        note = "Note the licence of vectors that you bring."
+        rows.append(["Vectors", Word(vectors, style="code"), note])
     elif source:
         rows.append(["Text", Word(source, style="code"), _TEXTS.get(source.partition(":")[0], "")])
     pairs = str(run.option("data.pairs") or "")

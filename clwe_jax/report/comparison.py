@@ -61,9 +61,8 @@ def section(
         blocks.append(_table(run, common_names, closed="All figures that another run has too"))
     if options:
         heads = ["Option", *(r.name for r in runs)]
-        blocks.append(
-            Table(heads, options, closed=f"The {len(options)} options in which the runs differ")
-        )
+        closed = f"The {len(options)} options in which the runs differ"
+        blocks.append(Table(heads, options, closed=closed))
     else:
         text += " The configs are the same."
     return Section("Comparison", text, blocks)

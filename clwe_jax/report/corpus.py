@@ -98,19 +98,14 @@ def _vocabulary(run: RunFolder) -> list[Block]:
 
 def neighbours(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     """The nearest words of a few words in all languages."""
-    rows = [
-        [
-            [Word(row["word"], row["language"], "strong", tagged=True)],
-            [near(item) for item in row["neighbours"]],
-        ]
-        for row in run.extras.get("neighbours") or ()
-    ]
+    rows = []
+    for row in run.extras.get("neighbours") or ():
+        word = Word(row["word"], row["language"], "strong", tagged=True)
+        rows.append([[word], [near(item) for item in row["neighbours"]]])
     if not rows:
         return None
     table = Table(["Word", "Nearest words, with their similarity"], rows)
-    text = (
-        "The words of other languages nearest to a few words: in a good space their translations."
-    )
+    text = "Words of other languages nearest to a few words: in a good space their translations."
     return Section("Nearest neighbours", text, [table])
 
 

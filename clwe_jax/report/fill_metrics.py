@@ -6,32 +6,18 @@ import dataclasses
 import itertools
 from typing import Sequence
 
-from clwe_jax.report import figures
-from clwe_jax.report.data import (
-    NEUTRAL,
-    ORANGE,
-    RED,
-    VIOLET,
-    Block,
-    Cell,
-    Chart,
-    Closed,
-    Column,
-    Facts,
-    Line,
-    Metric,
-    Number,
-    Table,
-)
+from clwe_jax.report import data, figures
+from clwe_jax.report.data import Chart, Closed, Column, Facts, Line, Metric, Number, Table
 from clwe_jax.report.run_folder import RunFolder, finite
 
 _MAX_COLUMNS = 8  # columns of a table that shows all of them at once
-_OTHERS = (NEUTRAL, RED, VIOLET, ORANGE)  # colours of other runs in a chart of one metric
+# Colours of other runs in a chart of one metric.
+_OTHERS = (data.NEUTRAL, data.RED, data.VIOLET, data.ORANGE)
 
 
-def resolve(blocks: Sequence[Block], runs: Sequence[RunFolder]) -> list[Block]:
+def resolve(blocks: Sequence[data.Block], runs: Sequence[RunFolder]) -> list[data.Block]:
     """The blocks with the figures of the page's run, then of the others; empty blocks are left out."""
-    resolved: list[Block] = []
+    resolved: list[data.Block] = []
     for block in filter(None, (_resolve_block(block, runs) for block in blocks)):
         resolved += _fold(block) if isinstance(block, Table) else [block]
     return resolved
@@ -44,7 +30,7 @@ def _fold(table: Table) -> list[Table]:
     if is_narrow or len(main) == len(table.columns) or table.closed or table.filters:
         return [table]
 
-    def take_main(cells: Sequence[Cell]) -> list[Cell]:
+    def take_main(cells: Sequence[data.Cell]) -> list[data.Cell]:
         return [cells[i] for i in main]
 
     first = dataclasses.replace(
@@ -57,7 +43,7 @@ def _fold(table: Table) -> list[Table]:
     return [first, dataclasses.replace(table, title="", note="", closed=title)]
 
 
-def _resolve_block(block: Block, runs: Sequence[RunFolder]) -> Block | None:
+def _resolve_block(block: data.Block, runs: Sequence[RunFolder]) -> data.Block | None:
     if isinstance(block, Table):
         return _resolve_table(block, runs) if block.rows else None
     if isinstance(block, Chart):
@@ -118,14 +104,14 @@ def _resolve_table(table: Table, runs: Sequence[RunFolder]) -> Table:
     )
 
 
-def _is_empty(cell: Cell) -> bool:
+def _is_empty(cell: data.Cell) -> bool:
     """Whether a cell shows only a dash, or nothing."""
     if isinstance(cell, Number):
         return cell.value is None
     return isinstance(cell, str) and cell in ("", "–")
 
 
-def _resolve_cell(cell: Cell, form: str, run: RunFolder, other: RunFolder | None) -> Cell:
+def _resolve_cell(cell: data.Cell, form: str, run: RunFolder, other: RunFolder | None) -> data.Cell:
     """A cell in the run's own column, or in another run's column, which shows only metrics."""
     if not isinstance(cell, Metric):
         if other is not None:
@@ -161,11 +147,8 @@ def _resolve_lines(lines: Sequence[Line], runs: Sequence[RunFolder]) -> list[Lin
                 label = f"{label}, {run.name}" if label else run.name
             # In a chart of one metric the colour shows the run, else it shows the metric.
             shade = _OTHERS[(number - 1) % len(_OTHERS)] if number and compared == 1 else colour
-            new_lines.append(
-                dataclasses.replace(
-                    line, label=label, points=points, colour=shade, dash=line.dash or number
-                )
-            )
+            values = {"label": label, "points": points, "colour": shade}
+            new_lines.append(dataclasses.replace(line, **values, dash=line.dash or number))
     return new_lines
 
 
@@ -175,9 +158,11 @@ def _points(line: Line, run: RunFolder) -> dict[float, float]:
     return finite(run.series.get(line.metric, {}))
 
 
-def group_neighbours(blocks: Sequence[Block], types: tuple[type, ...]) -> list[list[Block]]:
+def group_neighbours(
+    blocks: Sequence[data.Block], types: tuple[type, ...]
+) -> list[list[data.Block]]:
     """The blocks in groups: neighbours of these types together, each other block alone."""
-    groups: list[list[Block]] = []
+    groups: list[list[data.Block]] = []
     for together, group in itertools.groupby(blocks, lambda block: isinstance(block, types)):
         groups += [list(group)] if together else [[block] for block in group]
     return groups

@@ -19,6 +19,7 @@ class Headline:
     Attributes:
       path: path of results.json; higher is better.
       label: the figure's name.
+      short: its name at the head of a column of a comparison; '' for the label.
       form: a key of `figures.FORMS`.
       floors: paths of figures that it has to beat; the first measured one counts.
       chance: path of its chance level; '' for none.
@@ -41,6 +42,7 @@ class Headline:
     baseline: str = "vectors of its entries alone"
     coverage: str = ""
     group: str = ""
+    short: str = ""
     key: str = ""
     layers: Callable[[Mapping[str, float]], str] | None = None
 

@@ -14,18 +14,8 @@ import jinja2
 import markupsafe
 
 from clwe_jax import atomic
-from clwe_jax.report import (
-    comparison,
-    figures,
-    fill_metrics,
-    offline,
-    overview,
-    pages,
-    plots,
-    run_folder,
-    space,
-    training,
-)
+from clwe_jax.report import comparison, figures, fill_metrics, offline, overview, pages, plots
+from clwe_jax.report import run_folder, space, training
 from clwe_jax.report.data import Chart, Number, Picture, Section, Table, Word
 from clwe_jax.report.run_folder import RunFolder
 from clwe_jax.report.figure_tables import ARROW
@@ -96,18 +86,16 @@ def render_page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
     summary = attempt("the summary", lambda: overview.summary(run))
     verdict = attempt("the verdict", lambda: page.verdict(run))
     notes = overview.unfinished_note(run) + training.skipped_steps(run) + problems
-    warnings = [("Mind this", notes)]
-    unfair = [(x.name, comparison.unfair_conditions(run, x)) for x in others]
-    unfair_lists = []
-    for name, items in unfair:
-        if items:
-            unfair_lists.append((f"Compared with {name}, but under other conditions", items))
+    unfair = {
+        f"Compared with {x.name}, but under other conditions": comparison.unfair_conditions(run, x)
+        for x in others
+    }
     return offline.ENVIRONMENT.get_template("page.html").render(
         title=run.option("report.title") or run.name,
         lead=summary or run.name,
         verdict=verdict,
-        warnings=[(title, items) for title, items in warnings if items],
-        unfair=unfair_lists,
+        warnings={"Mind this": notes},
+        unfair=unfair,
         tiles=tiles or [],
         steps=steps or [],
         command=overview.command(run),

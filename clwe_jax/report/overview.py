@@ -150,27 +150,21 @@ def machine(run: RunFolder, others: Sequence[RunFolder], more: Mapping[str, Cell
     speed, memory, versions = (extras.get(x) or {} for x in ("speed", "memory", "versions"))
     flops = speed.get("step_flops")
     rate = speed.get("steps_per_second")
-    quantities = (
-        ("CPU cores", figures.count, extras.get("cores"), ""),
-        ("Parameters", figures.count, extras.get("parameters"), ""),
-        ("Training speed", figures.count, speed.get("tokens_per_second"), " pieces/s"),
-        ("Steps per second", figures.decimal, rate, ""),
-        ("Compilation", figures.seconds, speed.get("compile_seconds"), ""),
-        ("Wall time", figures.seconds, speed.get("seconds"), ""),
-        (
-            "Floating-point rate",
-            figures.decimal,
-            flops * rate / 1e9 if flops and rate else None,
-            " GFLOP/s",
-        ),
-        # Zero means that the platform does not report the figure.
-        ("Peak host memory", figures.size, memory.get("peak_host_bytes") or None, ""),
-        ("Peak device memory", figures.size, memory.get("peak_device_bytes") or None, ""),
-    )
+    gigaflops = flops * rate / 1e9 if flops and rate else None
+    show = figures.format_number
     main_facts = {
         "Device": extras.get("device"),
         "Processor": extras.get("processor"),
-        **{name: form(value) + unit for name, form, value, unit in quantities if value is not None},
+        "CPU cores": show(figures.count, extras.get("cores")),
+        "Parameters": show(figures.count, extras.get("parameters")),
+        "Training speed": show(figures.count, speed.get("tokens_per_second"), " pieces/s"),
+        "Steps per second": show(figures.decimal, rate),
+        "Compilation": show(figures.seconds, speed.get("compile_seconds")),
+        "Wall time": show(figures.seconds, speed.get("seconds")),
+        "Floating-point rate": show(figures.decimal, gigaflops, " GFLOP/s"),
+        # Zero means that the platform does not report the figure.
+        "Peak host memory": show(figures.size, memory.get("peak_host_bytes") or None),
+        "Peak device memory": show(figures.size, memory.get("peak_device_bytes") or None),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()) or None,
     }
     facts = [Facts(values) for values in (main_facts, more) if any(values.values())]
@@ -194,6 +188,5 @@ def notes(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
 def configuration(run: RunFolder, others: Sequence[RunFolder]) -> Section:
     """The resolved config."""
     text = json.dumps(run.config, indent=2, sort_keys=True, ensure_ascii=False)
-    return Section(
-        "Configuration", "", [Closed("config.json, with every override applied", [Text(code=text)])]
-    )
+    block = Closed("config.json, with every override applied", [Text(code=text)])
+    return Section("Configuration", "", [block])

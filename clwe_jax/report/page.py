@@ -47,14 +47,10 @@ class Page:
             self.intended_use,
             self.usage,
         ]
-        return [
-            *((_name(build), functools.partial(build, run, others)) for build in builders),
-            *(
-                (f"sections[{i}]", functools.partial(section_from_json, x))
-                for i, x in enumerate(of_job)
-            ),
-            *((_name(build), functools.partial(build, run, others)) for build in about),
-        ]
+        name = lambda builds: [(_name(x), functools.partial(x, run, others)) for x in builds]
+        from_json = (functools.partial(section_from_json, x) for x in of_job)
+        named = [(f"sections[{i}]", build) for i, build in enumerate(from_json)]
+        return [*name(builders), *named, *name(about)]
 
     def verdict(self, run: RunFolder) -> Verdict | None:
         """The verdict on a run: its main figure, the others, one next step; None without written results."""

@@ -91,11 +91,10 @@ def svg(block: Chart | Picture, name: str, beside: int = 2) -> markupsafe.Markup
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         # The reader's browser has the fonts of the page's text.
         warnings.filterwarnings("ignore", message="Glyph")
-        figure = (
-            chart(block, beside == 3)
-            if isinstance(block, Chart)
-            else picture(block, wide=beside == 1)
-        )
+        if isinstance(block, Chart):
+            figure = chart(block, beside == 3)
+        else:
+            figure = picture(block, wide=beside == 1)
         figure.patch.set_visible(False)
         return _to_inline_svg(figure, block.title, name, tight=isinstance(block, Picture))
 
@@ -254,11 +253,10 @@ def _to_inline_svg(figure: Figure, title: str, name: str, tight: bool) -> markup
     )
     drawing = buffer.getvalue()
     drawing = drawing[drawing.index("<svg") :]
-    drawing = re.sub(r"<metadata>.*?</metadata>", "", drawing, flags=re.DOTALL)
-    # The style sheet of a drawing would apply to the whole page, whose own one has these rules.
-    drawing = re.sub(r"<style.*?</style>", "", drawing, flags=re.DOTALL)
-    # matplotlib repeats each text in a comment.
-    drawing = re.sub(r"<!--.*?-->", "", drawing, flags=re.DOTALL)
+    # The style sheet of a drawing would apply to the whole page, whose own one has these rules; matplotlib
+    # repeats each text in a comment.
+    for part in ("<metadata>.*?</metadata>", "<style.*?</style>", "<!--.*?-->"):
+        drawing = re.sub(part, "", drawing, flags=re.DOTALL)
     # A hundredth of a point is finer than any screen; text keeps its digits.
     drawing = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), drawing)
     drawing = _DOTS.sub(_share_style, drawing)

@@ -177,9 +177,9 @@ def label_distinctly(runs: Sequence[RunFolder]) -> list[RunFolder]:
     names = [run.name for run in runs]
     labelled = []
     for run in runs:
-        label = f"{run.name} ({run.workdir})"
-        repeated = names.count(run.name) > 1
-        labelled.append(dataclasses.replace(run, label=label) if repeated else run)
+        if names.count(run.name) > 1:
+            run = dataclasses.replace(run, label=f"{run.name} ({run.workdir})")
+        labelled.append(run)
     return labelled
 
 

@@ -51,12 +51,11 @@ def picture(
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for point in points:
         groups.setdefault(point["language"], []).append(point)
-    order = list(languages)
     dots = []
     for language, group_points in groups.items():
         places = [(point["x"], point["y"]) for point in group_points]
         words = [point["word"] for point in group_points]
-        colour = order.index(language) if language in order else len(order)
+        colour = languages.index(language) if language in languages else len(languages)
         dots.append(Dots(language, places, words, colour))
     joins = [
         (hub_places[point["concept"]], (point["x"], point["y"]))

@@ -5,24 +5,19 @@ from __future__ import annotations
 import re
 from typing import Mapping, Sequence
 
-from clwe_jax.report import figures
-from clwe_jax.report.data import (
-    BLUE,
-    GREEN,
-    NEUTRAL,
-    ORANGE,
-    Chart,
-    Closed,
-    Column,
-    Language,
-    Line,
-    Section,
-    Table,
-)
+from clwe_jax.report import data, figures
+from clwe_jax.report.data import Chart, Closed, Column, Language, Line, Section, Table
 from clwe_jax.report.figure_tables import table
 from clwe_jax.report.plots import PALETTE
 from clwe_jax.report.run_folder import RunFolder, finite
 
+# A part of the loss -> its label and colour.
+_LOSSES = {
+    "monolingual": ("label in the text's language", data.GREEN),
+    "cross_lingual": ("label in another language", data.ORANGE),
+    "denoising": ("denoising", data.GREEN),
+    "translation": ("back-translation", data.ORANGE),
+}
 _MORE = {
     "train/accuracy": ("Accuracy on predicted pieces", "percent"),
     "train/learning_rate": ("Learning rate", ""),
@@ -37,28 +32,16 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section:
     """Loss over the steps, in training and on held-out text, and figures by language."""
     is_sum = "train/translation_loss" in run.series
     label = "weighted sum of denoising and back-translation" if is_sum else "all predicted pieces"
-    loss = Chart(
-        "Training loss",
-        [
-            Line(label, "train/loss", colour=BLUE),
-            Line(
-                "label in the text's language", "train/monolingual_loss", (), GREEN, compare=False
-            ),
-            Line(
-                "label in another language", "train/cross_lingual_loss", (), ORANGE, compare=False
-            ),
-            Line("denoising", "train/denoising_loss", (), GREEN, compare=False),
-            Line("back-translation", "train/translation_loss", (), ORANGE, compare=False),
-        ],
-        y="nats per predicted piece",
-    )
+    lines = [Line(label, "train/loss", colour=data.BLUE)]
+    for name, (part, colour) in _LOSSES.items():
+        lines.append(Line(part, f"train/{name}_loss", colour=colour, compare=False))
+    loss = Chart("Training loss", lines, y="nats per predicted piece")
     charts = [
-        Chart(title, [Line(metric=name, colour=BLUE)], form=form)
+        Chart(title, [Line(metric=name, colour=data.BLUE)], form=form)
         for name, (title, form) in _MORE.items()
     ]
-    return Section(
-        "Training", "", [loss, _heldout(run), Closed("More curves", charts), *_by_language(run)]
-    )
+    blocks = [loss, _heldout(run), Closed("More curves", charts), *_by_language(run)]
+    return Section("Training", "", blocks)
 
 
 def _heldout(run: RunFolder) -> Chart:
@@ -75,11 +58,11 @@ def _heldout(run: RunFolder) -> Chart:
         tails = by_last[:3] + by_last[-3:]
         labels = [f"{len(names)} languages", *[""] * (len(names) - 1)]
         lines = [
-            Line(label, points=line.points, colour=NEUTRAL, faint=True)
+            Line(label, points=line.points, colour=data.NEUTRAL, faint=True)
             for label, line in zip(labels, lines)
         ]
         lines += [Line(x, points=list(losses[x].items()), colour=i) for i, x in enumerate(tails, 1)]
-        lines.append(Line("mean", points=list(_mean(losses).items()), colour=BLUE))
+        lines.append(Line("mean", points=list(_mean(losses).items()), colour=data.BLUE))
     return Chart("Held-out loss by language", lines, y="nats per predicted piece")
 
 

@@ -98,13 +98,23 @@ _version = functools.cache(importlib.metadata.version)
 
 def peak_memory() -> dict[str, int]:
     """Bytes: 'host_peak' of this process; 'device_peak' of its first device, where known."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    peaks = {"host_peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
+    peaks = {"host_peak": _read_host_peak()}
     if "jax" in sys.modules:
         stats = sys.modules["jax"].local_devices()[0].memory_stats() or {}
         if "peak_bytes_in_use" in stats:
             peaks["device_peak"] = stats["peak_bytes_in_use"]
     return peaks
+
+
+def _read_host_peak() -> int:
+    """The most bytes of memory that this process has held at once."""
+    if os.path.exists("/proc/self/status"):
+        # ru_maxrss of Linux begins with the peak of the process that has started this one.
+        with open("/proc/self/status", encoding="utf-8") as file:
+            if match := re.search(r"^VmHWM:\s*(\d+) kB", file.read(), re.MULTILINE):
+                return int(match[1]) * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def commit() -> dict[str, Any]:

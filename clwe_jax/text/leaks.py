@@ -75,9 +75,14 @@ class Leaks:
             f"{copies:,} of {self.tests:,} different test sentences stand in the {self.lines:,} lines of text, "
             f"and near copies of {len(self.leaks) - copies:,} more"
         )
+        if not self.leaks:
+            return line
         files = collections.Counter(os.path.basename(leak.test[0]) for leak in self.leaks)
-        files_text = ", ".join(f"{count:,} of {name}" for name, count in files.most_common(3))
-        return f"{line} ({files_text})" if files_text else line
+        named = files.most_common(3)
+        parts = [f"{count:,} of {name}" for name, count in named]
+        rest = len(self.leaks) - sum(count for _, count in named)
+        parts += [f"{rest:,} of other files"] if rest else []
+        return f"{line}; together {len(self.leaks):,}, {', '.join(parts)}"
 
 
 def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) -> Leaks:

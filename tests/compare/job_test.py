@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import types
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options, terminal
-from clwe_jax.compare import job, one, shared, systems
+from clwe_jax.compare import job, one, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.place import RunPlace
 from clwe_jax.options.compare import CompareOptions, CompareRun
@@ -164,6 +165,13 @@ def test_all_systems_choose_a_translation_among_equally_many_words(folder, here,
     config = config_of(folder, **{"compare.systems": systems_, "evals.bli.max_words": 7})
     assert job.run(config, str(folder / "run"))
     assert chosen[0] == chosen[-1] == {1 / 7}  # between them the run measures itself
+    page = (folder / "run" / "report.html").read_text()
+    assert '<p class="reached">Best in Retrieval' in page
+
+
+def test_the_chance_levels_of_a_task_are_those_of_its_run(tmp_path):
+    (tmp_path / "results.json").write_text('{"xnli/de/acc": 0.5, "xnli/de/majority": 0.3}')
+    assert tasks.majorities(str(tmp_path)) == {"xnli/de/majority": 0.3}
 
 
 def test_test_words_that_nobody_gives_are_held_out_of_the_dictionaries(folder, here):
@@ -175,7 +183,7 @@ def test_test_words_that_nobody_gives_are_held_out_of_the_dictionaries(folder, h
     }
     assert asked and len(asked) == WORDS // 10
     system = systems.choose_systems(config_of(folder).compare)[1]
-    made = systems.run_of(config.resolve(), system, 0, place)
+    made = shared.run_of(config.resolve(), system, 0, place)
     assert made.data.exclude_dictionaries == place["evals.bli"]
     (folder / "dictionaries" / "de-en.5000-6500.txt").write_text("dea ena\n")
     assert config_of(folder).evals["bli"].data == str(folder / "dictionaries")
@@ -265,7 +273,7 @@ def test_the_config_of_a_system_is_that_of_the_folder_or_ones_own(folder):
     own = str(folder / "joint.py")
     config = config_of(folder, **{"compare.systems": f"rcsls,{own}", "compare.configs": "there"})
     found = systems.choose_systems(config.compare)
-    named = [systems.config_file(config, x) for x in found]
+    named = [shared.config_file(config, x) for x in found]
     assert named == [os.path.join("there", "align_rcsls.py"), own]
 
 
@@ -275,13 +283,14 @@ def test_every_system_has_a_config_for_a_text_of_ones_own(folder, name, monkeypa
     config = config_of(folder, **{"compare.parallel": str(folder / "tests")}).resolve()
     system = systems.SYSTEMS[name]
     place = shared.folders(config, str(folder / "run"))
-    run = systems.run_of(config, system, 3, place)
+    run = shared.run_of(config, system, 3, place)
     assert run.seed == 3 and run.data.source == f"text:{folder / 'text'}"
     leak = name == "dict_mlm_tests"
     assert (
         bool(run.data.exclude_dictionaries) != leak if hasattr(run.data, "exclude_tests") else True
     )
     assert system.when.endswith(".") and system.when_not.endswith(".")
+    assert re.fullmatch(r".*; needs .*\.", system.what)
     if isinstance(run, PretrainRun):  # the trial that measures its speed
         options.with_values(run, one._TRIAL_VALUES).resolve().check_all()
 
@@ -298,7 +307,7 @@ def test_a_budget_of_tokens_gives_steps(folder, monkeypatch):
     place = RunPlace(str(folder / "run"), systems.SYSTEMS["mlm"], 0)
     run = one._with_budget(config, place, shared.folders(config, place.workdir))
     assert run.train.steps * run.train.batch_size * run.data.sequence_length == 20_480
-    whole = systems.run_of(config, place.system, 0, shared.folders(config, place.workdir))
+    whole = shared.run_of(config, place.system, 0, shared.folders(config, place.workdir))
     shorter = run.train.steps / whole.train.steps
     assert run.optimizer.warmup_steps == max(1, round(whole.optimizer.warmup_steps * shorter))
 

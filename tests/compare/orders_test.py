@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clwe_jax.compare import sections, systems
+from clwe_jax.compare import sections, summary, systems
 from clwe_jax.compare.measured import Measured, load, outcomes_of_hits
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.evaluate.agreement import Outcomes, number_texts
@@ -111,13 +111,17 @@ def test_only_the_same_items_are_compared():
     assert not found.is_significant("retrieval", "rcsls", "geomm")
     # Not "not significant" either: nothing was tested.
     assert found.best("retrieval") == ["rcsls"]
+    assert "Not compared, with other test items: GeoMM." in summary.summarize(found)[1]
     made = {x["title"]: x for x in sections.sections(found, CompareOptions(), "5 steps")}
     first, last = made["Orders"]["blocks"][0]["rows"]
     assert (first[2], first[5]["text"], first[6]) == (last[0], "not compared", "")
     marks = [row[1]["below"] for row in made["Systems"]["blocks"][0]["rows"]]
     assert marks == ["best", "not compared"]
     said = made["Systems"]["blocks"][1]["rows"]
-    assert said == [["RCSLS", "by words"], ["GeoMM", "by words"]]
+    assert [(row[0], row[2]) for row in said] == [("RCSLS", "by words"), ("GeoMM", "by words")]
+    assert (
+        "'not compared'" in made["Systems"]["text"] and "'not compared'" in made["Orders"]["text"]
+    )
     difference = made["Orders"]["blocks"][0]["columns"][3]
     assert (difference["head"], difference["form"]) == ("Difference in points", "points")
     assert figures.FORMS["points"](0.035) == "+3.5"
@@ -149,6 +153,10 @@ def test_a_higher_figure_over_fewer_parts_is_not_above():
     )
     made = {x["title"]: x for x in sections.sections(found, CompareOptions(), "5 steps")}
     assert made["Orders"]["blocks"][0]["rows"][0][5] == "below it"
+    # Nor is it the best one.
+    assert found.best("retrieval") == ["rcsls"]
+    marks = {row[0]: row[1].get("below") for row in made["Systems"]["blocks"][0]["rows"]}
+    assert marks == {"CLCR": "1 of 2 parts", "RCSLS": "best"}
 
 
 def test_the_report_says_not_significant():
@@ -156,9 +164,86 @@ def test_the_report_says_not_significant():
     made = {x["title"]: x for x in sections.sections(found, CompareOptions(), "5 steps")}
     first, second, last = made["Orders"]["blocks"][0]["rows"]
     assert (first[5]["text"], second[5], last[5]) == ("not significant", "above it", "")
-    assert first[6] == second[0] and last[0] == "MLM (mBERT)"
+    assert first[6] == second[0] and last[0] == "Plain MLM"
     marks = {row[0]: row[1].get("below") for row in made["Systems"]["blocks"][0]["rows"]}
-    assert sorted(filter(None, marks.values())) == ["best", "≈ best"] and not marks["MLM (mBERT)"]
+    assert sorted(filter(None, marks.values())) == ["best", "≈ best"] and not marks["Plain MLM"]
+    # The page explains the marks that it has, and no others.
+    said = made["Systems"]["text"] + made["Orders"]["text"]
+    assert "'≈ best'" in said and "not compared" not in said and "parts'" not in said
+
+
+def test_the_summary_names_the_best_systems_and_the_cheapest_of_them():
+    found = comparison(
+        rcsls=run(0.9, seed=1, minutes=3.0),
+        geomm=run(0.88, seed=2, minutes=2.0),
+        mlm=run(0.2, seed=3, minutes=1.0),
+    )
+    first, second = summary.summarize(found)
+    best, tied = (found.systems[x].title for x in found.best("retrieval"))
+    assert first == f"Best in Retrieval: {best}."
+    assert f"Retrieval: {best}, " in second and f"Not significantly different: {tied}." in second
+    assert "The cheapest of these 2 is GeoMM (2 processor minutes)." in second
+    found = comparison(rcsls=run(0.9, seed=1), mlm=run(0.2, seed=3))
+    assert summary.summarize(found)[1].endswith("%. Not significantly different: none.")
+
+
+def test_a_system_that_sees_the_tests_is_never_the_best():
+    runs = {"mlm": run(0.2, seed=1), "dict_mlm": run(0.5, seed=2)}
+    found = comparison(dict_mlm_tests=run(0.9, seed=3), **runs)
+    assert found.best("retrieval") == ["dict_mlm"]
+    gain = figures.points(found.gain("retrieval", "dict_mlm_tests", "dict_mlm").value)
+    assert summary.summarize(found)[-1] == (
+        "Test pairs in the dictionary add, in points (DICT-MLM (sees tests) less DICT-MLM): "
+        f"Retrieval {gain}."
+    )
+    table = sections.sections(found, CompareOptions(), "5 steps")[0]
+    marks = {row[0]: row[1].get("below") for row in table["blocks"][0]["rows"]}
+    assert marks["DICT-MLM (sees tests)"] == "sees tests" and marks["DICT-MLM"] == "best"
+    assert "'sees tests'" in table["text"]
+
+
+def test_the_last_row_has_the_chance_levels():
+    some = {"retrieval/chance": 0.01, "xnli/de/majority": 0.3, "xnli/fr/majority": 0.4}
+    made = joined(run(0.5), run(0.5, part="fr"))
+    made.outcomes.update({f"xnli/{x}": made.outcomes["retrieval/fr"] for x in ("de", "fr")})
+    made.keys.update({"xnli/de": "k", "xnli/fr": "k"})
+    made.figures.update(some)
+    chosen = {"rcsls": systems.SYSTEMS["rcsls"]}
+    found = Comparison(chosen, {"rcsls": [made]}, {"xnli": "Entailment", "pos": "Parts of speech"})
+    assert found.chance("retrieval") == 0.01 and found.chance("xnli") == pytest.approx(0.35)
+    table = sections.sections(found, CompareOptions(), "5 steps")[0]["blocks"][0]
+    assert [x["head"] for x in table["columns"][:3] if isinstance(x, dict)] == [
+        "Retrieval",
+        "Entailment",
+    ]
+    assert table["total"][0] == "Chance"
+    assert [x.get("value") for x in table["total"][1:]] == [0.01, pytest.approx(0.35), None]
+
+
+def test_all_columns_of_the_table_are_shown_at_once():
+    tables = sections.sections(comparison(rcsls=run(0.9)), CompareOptions(), "5 steps")[0]["blocks"]
+    assert all(not isinstance(x, dict) or x.get("main", True) for x in tables[0]["columns"])
+    # Coverage is beside what the systems are.
+    induction = comparison(rcsls=run(0.9, figure="induction"))
+    table = sections.sections(induction, CompareOptions(), "5 steps")[0]["blocks"][1]
+    assert table["columns"][3]["head"] == "Induction: covered"
+    [row] = table["rows"]
+    assert row[1] == systems.SYSTEMS["rcsls"].what and row[3]["value"] == 0.5
+
+
+def test_other_evaluators_have_their_labels():
+    made = run(0.9)
+    made.figures.update({"senses/purity": 0.7, "senses/chance_purity": 0.2})
+    [section] = [
+        x
+        for x in sections.sections(comparison(saelmo=made), CompareOptions(), "5 steps")
+        if x["title"] == "Other evaluators"
+    ]
+    [row] = section["blocks"][0]["rows"]
+    assert row[0] == "Purity of the assigned senses" and row[1]["form"] == "percent"
+    del made.figures["senses/purity"]  # nothing else
+    *_, section = sections.sections(comparison(saelmo=made), CompareOptions(), "5 steps")
+    assert section["blocks"][0]["rows"][0][0] == "senses: chance purity"
 
 
 def test_measurements_are_the_same_from_their_file(tmp_path):

@@ -1,8 +1,10 @@
 """Records: what a command writes of itself, and what interrupted and repeated commands add."""
 
 import json
+import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from benchmarks.ledger import rows
@@ -37,6 +39,13 @@ def test_a_record_says_how_figures_were_made(tmp_path, command):
     assert found["versions"]["python"] and found["machine"]["cores"] >= 1
     assert len(found["machine"]["processor"]) > 2
     assert found["memory"]["host_peak"] > 1e6 and found["seconds"]["wall"] >= 0
+
+
+def test_the_peak_of_memory_is_not_that_of_the_process_before():
+    code = "from clwe_jax.runs import environment; print(environment.peak_memory()['host_peak'])"
+    held = np.ones(50_000_000)  # 400 MB, with which the other process begins
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert 1e6 < int(done.stdout) < environment.peak_memory()["host_peak"] - held.nbytes / 2
 
 
 @pytest.mark.parametrize("script", ["/anywhere/bin/clwe-jax", f"{rows.ROOT}/clwe_jax/__main__.py"])

@@ -42,7 +42,7 @@ def test_copies_and_near_copies_are_named(folders):
     # Two words occur anywhere; the third line of the text has too few of the same sequences.
     assert found.tests == 4 and found.lines == 6 and not found.unread
     assert "1 of 4 different test sentences stand in the 6 lines" in str(found)
-    assert "near copies of 2 more (1 of set.de" in str(found)
+    assert "near copies of 2 more; together 3, 1 of set.de, 1 of set.en, 1 of set.zh" in str(found)
 
 
 def test_a_file_of_tests_is_no_text(folders):
