@@ -30,7 +30,7 @@ class CopyMaker(ExampleMaker):
           copies, [rows, length]; 'counters', [rows, COUNTERS] int64, all in the first row.
         """
         random = draws.Draws(seed, number)
-        words = self._encoder(lines, languages)
+        words = self._encoder.encode(lines, languages)
         everywhere = tf.ones_like(words.entry, tf.bool)
         plain = self._switch(words, everywhere, 0.0, random)
         rate = 0.0 if self._pairs else self._task.copy_switch_rate

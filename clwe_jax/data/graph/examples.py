@@ -120,7 +120,7 @@ class ExampleMaker:
           with the chunk's counts in the first row.
         """
         random = draws.Draws(seed, number)
-        words = self._encoder(lines, languages)
+        words = self._encoder.encode(lines, languages)
         if self._pairs:
             sequences, counts = self._pair_segments(words, random)
         elif self._copies:
@@ -162,7 +162,7 @@ class ExampleMaker:
     ) -> tuple[Encoded, Masked]:
         """The words of a chunk before and after the masking of running text."""
         random = draws.Draws(seed, number)
-        words = self._encoder(lines, languages)
+        words = self._encoder.encode(lines, languages)
         # One draw of the labels, also where the loss is the expectation over all draws.
         return words, self._mask(words, random, self._builder.room, "drawn")[0]
 

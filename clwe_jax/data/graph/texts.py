@@ -124,7 +124,7 @@ class Pipeline(abc.ABC):
     @functools.cached_property
     def encoder(self) -> TextEncoder:
         """The tokenizer and the dictionary in the graph."""
-        return _encoder(self.tokenizer, self.dictionary)
+        return shared_encoder(self.tokenizer, self.dictionary)
 
     @functools.cached_property
     def texts(self) -> dict[str, sources.TextSource]:
@@ -211,8 +211,8 @@ class Pipeline(abc.ABC):
 
 
 @functools.lru_cache(maxsize=1)
-def _encoder(tokenizer: Tokenizer, dictionary: Dictionary | None) -> TextEncoder:
-    """The pipelines of a run share it: its tables and its graph take seconds."""
+def shared_encoder(tokenizer: Tokenizer, dictionary: Dictionary | None) -> TextEncoder:
+    """The encoder that the pipelines of a run share: its tables and its graph take seconds."""
     return TextEncoder(tokenizer, dictionary)
 
 

@@ -105,7 +105,7 @@ class WordPipeline(texts.Pipeline):
     @functools.cached_property
     def encoder(self) -> TextEncoder:
         """The tokenizer in the graph."""
-        return TextEncoder(self.tokenizer, None)
+        return texts.shared_encoder(self.tokenizer, None)
 
     @functools.cached_property
     def vocabulary(self) -> WordVocabulary:
