@@ -77,13 +77,14 @@ class FinishedSpace:
         old = self.model
         beside = {x: new.vectors(x) for x in new.languages if x != old.hub}
         hub = _append_new(old.raw[old.hub], new.vectors(old.hub))
+        regressions = dict(old.spelling.regressions)
+        for language in beside:
+            fitted = new.spelling.regressions[language]
+            # Its prior is a copy of the hub's regression, and a file holds priors by the languages' own.
+            prior = regressions[old.hub] if fitted.prior else None
+            regressions[language] = dataclasses.replace(fitted, prior=prior)
         spelling = dataclasses.replace(
-            old.spelling,
-            compared=new.spelling.compared,
-            regressions={
-                **{x: y for x, y in new.spelling.regressions.items() if x in beside},
-                **old.spelling.regressions,
-            },
+            old.spelling, compared=new.spelling.compared, regressions=regressions
         )
         counts = [old.frequencies, new.frequencies]
         if None not in counts:

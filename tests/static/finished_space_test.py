@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options, presets
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.static import job as static
 
 
@@ -33,13 +34,24 @@ def _figures(folder):
         return json.load(file)
 
 
+_saved = []  # the models of the added run, as they were before they were saved
+_save = StaticSpaces.save
+
+
+def _save_and_keep(model, *args, **options):
+    _saved.append(model)
+    _save(model, *args, **options)
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """A space of French, the same with German added, and one of both."""
     folder = tmp_path_factory.mktemp("runs")
     places = {name: str(folder / name) for name in ("before", "added", "together")}
     static.run(_config("en,fr"), places["before"])
-    static.run(_config("en,de", **{"static.add_to": places["before"]}), places["added"])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(StaticSpaces, "save", _save_and_keep)
+        static.run(_config("en,de", **{"static.add_to": places["before"]}), places["added"])
     static.run(_config("en,fr,de"), places["together"])
     return places
 
@@ -52,6 +64,17 @@ def test_the_languages_of_the_space_stay(runs):
     np.testing.assert_array_equal(new.vectors[new.rows(old.words)], old.vectors)
     assert list(new.counts) == sorted(new.counts, reverse=True)
     np.testing.assert_allclose(after.vector("inconnue", "fr"), before.vector("inconnue", "fr"))
+
+
+def test_a_saved_space_guesses_what_the_run_has_measured(runs):
+    """The new language's guesses have a part of the hub's, which the file has to keep."""
+    [measured], loaded = _saved, api.load(runs["added"]).loaded
+    assert measured.spelling.regressions["de"].scale > 0
+    words = ["telefonisch", "unbekannte", "restaurants"]
+    for language in loaded.languages:
+        np.testing.assert_array_equal(
+            loaded.spelling.vectors(words, language), measured.spelling.vectors(words, language)
+        )
 
 
 def test_the_new_language_is_as_good_as_trained_together(runs):
