@@ -117,3 +117,22 @@ def test_what_cannot_be_added_is_an_error(runs, tmp_path, languages, overrides, 
             _config(languages, **{"static.add_to": runs["before"], **overrides}),
             str(tmp_path / "run"),
         )
+
+
+def test_the_hub_of_the_space_is_the_hub_of_the_dictionary_too(tmp_path):
+    """A dictionary with English would take English, whose words are new."""
+    places = [str(tmp_path / name) for name in ("before", "added")]
+    alone = {
+        "static.training": "dictionary",
+        "static.dictionary_dim": 0,
+        "static.refinement": False,
+        "static.hub": "fr",
+        "embeddings.dim": 256,
+    }
+    static.run(_config("de,fr", **alone), places[0])
+    static.run(_config("en,fr", **alone, **{"static.add_to": places[0]}), places[1])
+    assert _figures(places[1])["retrieval/en-fr/mean_csls"] > 0.9
+    regressions = api.load(places[1]).loaded.spelling.regressions
+    # What English has of French has in turn what French has of German, also in the file.
+    assert regressions["en"].prior is regressions["fr"]
+    assert regressions["fr"].prior is regressions["de"]
