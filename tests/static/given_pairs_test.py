@@ -254,6 +254,12 @@ def test_without_english_the_first_language_is_the_hub(folder, tmp_path):
     assert _read(tmp_path, "results.json")["retrieval/yor-xho/mean_csls"] > 0.9
 
 
+def test_what_was_linked_with_another_hub_is_not_taken(run, folder, tmp_path):
+    shared = {"static.trained": os.path.join(run, "trained"), "static.hub": "yor"}
+    with pytest.raises(ValueError, match="given.npz.*config.static.hub: 'en' -> 'yor'. Delete it"):
+        static.run(_config(folder, **shared), str(tmp_path))
+
+
 def test_the_text_of_pairs_needs_a_run_that_learns_from_them(folder):
     with pytest.raises(ValueError, match="source=pairs"):
         _config(folder, **{"static.training": "joint"})
