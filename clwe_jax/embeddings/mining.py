@@ -342,7 +342,9 @@ def _judge_by_support(
         "lines": lines,
         "taken": len(taken_pairs.source),
     }
-    return _Judged(taken_pairs, candidates.take(~is_taken), figures)
+    # Growth takes some of the candidates that nothing supports.
+    keys, taken_keys = (x.source * len(target.places) + x.target for x in (candidates, taken_pairs))
+    return _Judged(taken_pairs, candidates.take(~np.isin(keys, taken_keys)), figures)
 
 
 def _count_by_chance(source: np.ndarray, target: np.ndarray, lines: int) -> float:
