@@ -115,6 +115,21 @@ def test_a_candidate_that_growth_takes_is_not_refused():
     assert places[judged.refused.source].tolist() == [500]
 
 
+def test_candidates_too_few_to_be_taken_are_shuffled_a_few_times(monkeypatch):
+    calls = []
+    has_support = mining.mining.has_support
+    monkeypatch.setattr(
+        mining.mining, "has_support", lambda *args: calls.append(args) or has_support(*args)
+    )
+    side = TextSide(np.eye(19, dtype=np.float32), np.arange(19), np.arange(19))
+    for count in (0, 1, 19):
+        calls.clear()
+        candidates = Mined(np.arange(count), np.arange(count), np.ones(count))
+        judged = mining._judge_by_support(candidates, [side, side], MiningOptions())
+        assert not len(judged.taken.source) and len(judged.refused.source) == count
+        assert len(calls) < 20
+
+
 def test_the_same_seed_mines_the_same(planted, found):
     again = _mined(planted, _dictionary(), rounds=2)
     np.testing.assert_array_equal(again.pairs["de", "en"].source, found.pairs["de", "en"].source)
