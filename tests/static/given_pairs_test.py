@@ -123,6 +123,14 @@ def test_beside_another_encoder_the_held_out_verses_choose_the_weight(run, tmp_p
     assert {frozenset(pair) for pair in asked} == {frozenset(pair) for pair in again}
 
 
+def test_a_run_on_text_without_verses_has_the_default_weight(tmp_path):
+    """An earlier release took such text, and read what was to be held out."""
+    (tmp_path / "en-xho.tsv").write_text("sun\tnusxho\n")
+    place = str(tmp_path)
+    found = beside_weights._by_verses((None, None), "en", ["en", "xho"], place, "JHN", None)
+    assert found == beside_weights.Beside({}, {})
+
+
 def test_without_held_out_verses_the_text_gives_the_weight(run, folder, tmp_path):
     text = tmp_path / "text"
     text.mkdir()
