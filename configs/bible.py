@@ -11,8 +11,9 @@ Command:
 The verses link words of different languages, as a dictionary does in dictionary_vectors.py. Each language
 also learns a vector of each verse, on which all languages agree, from its words and their n-grams by a ridge
 regression. Any number of languages share one space. John is left out of training and tested:
---config.data.held_out=LUK tests another book, and '' none. --config.data.dictionaries=DIR adds a
-dictionary, and --config.data.source=text:DIR adds text.
+--config.data.held_out=LUK tests another book; --config.data.held_out='' --config.evals.retrieval.data='' tests
+none, as for sentences without references. --config.data.dictionaries=DIR adds a dictionary, and
+--config.data.source=text:DIR adds text.
 
 WORKDIR/mined/dictionary has the linked words. --config.static.export=model2vec writes a folder that
 model2vec opens.

@@ -35,6 +35,7 @@ ALIGNERS = sorted(path.stem for path in (ROOT / "configs").glob("align_*.py"))
 def own(tmp_path_factory):
     """A folder of text, vectors, dictionaries and test sets in both languages."""
     folder = tmp_path_factory.mktemp("own")
+    (folder / "verses").mkdir()
     rng = np.random.default_rng(0)
     basis = rng.normal(size=(144, 8))
     sentences = rng.integers(0, 144, (60, 6))
@@ -44,6 +45,12 @@ def own(tmp_path_factory):
         )
         (folder / f"{SOURCE}-{TARGET}.{language}").write_text(
             "".join(" ".join(words[i] for i in row) + "\n" for row in sentences[:20])
+        )
+        verses = [" ".join(words[i] for i in row) for row in sentences[:20]]
+        (folder / "verses" / f"{language}.tsv").write_text(
+            "".join(
+                f"{'JHN' if n < 5 else 'MAT'} 1:{n}\t{verse}\n" for n, verse in enumerate(verses)
+            )
         )
         rows = basis @ np.linalg.qr(rng.normal(size=(8, 8)))[0]
         lines = (f"{word} {' '.join(map(str, row))}\n" for word, row in zip(words, rows.round(3)))
@@ -109,6 +116,8 @@ def test_a_command_of_a_guide_works_with_languages_of_ones_own(words, own, tmp_p
     raw = options.load(shipped.config_file(config))
     # The larger scales name folders.
     given |= {"data.languages": values["data.languages"], "data.dictionaries": str(own)}
+    if raw.data.get("held_out"):  # which takes verses
+        given["data.pairs"] = str(own / "verses")
     tests = {"bli", "retrieval"}.intersection(raw.get("evals", {}))
     given |= {f"evals.{name}.data": str(own) for name in tests}
     run = parse(config, given).resolve()

@@ -1,10 +1,10 @@
 """Mining by Apache Beam, of two texts that are larger than a machine.
 
-Each text is cut into parts by a hash of its lines, equal lines once (`text.corpus.repeats`). A task makes the vectors of a part,
-or searches a part of one text among a part of the other, with both parts' vectors in memory; the nearest
-sentences of each are merged where Beam's runner says. The pairs follow from these on the machine that
-starts the job, which holds some 300 bytes a sentence. The search is exact: N x M products. A worker needs
-the package, and the model and the files at the paths that the command names.
+Each text is cut into parts by a hash of its lines; lines that differ in case, punctuation, white space or a leading
+number of a list alone count once (`text.corpus.repeats`). A task makes the vectors of a part, or searches a part of one
+text among a part of the other, with both parts' vectors in memory; the nearest sentences of each are merged where Beam's
+runner says. The pairs follow from these on the machine that starts the job, which holds some 300 bytes a sentence. The
+search is exact: N x M products. A worker needs the package, and the model and the files at the paths that the command names.
 """
 
 from __future__ import annotations

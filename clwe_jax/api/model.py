@@ -306,7 +306,7 @@ class Model(SpecialMethods):
 
         The margin is a pair's cosine over the mean cosine of both texts with their nearest ones
         (Artetxe and Schwenk 2019b, section 3).
-        Texts that differ in case or white space alone count once.
+        Texts that differ in case, punctuation, white space or a leading number of a list ('2. ') alone count once.
 
         Args:
           texts, lang, others, to: the sentences of two languages, and their languages.

@@ -7,7 +7,8 @@
 
 RUN is anything that `api.load` opens. Each line of a file, plain or compressed, is a sentence. Without --out the result
 goes to the standard output. Files are read and written in parts, so that memory does not grow with them; `mine` keeps a
-vector of each sentence, and equal lines of a file count once.
+vector of each sentence. There, lines of a file that differ in case, punctuation, white space or a leading number of a
+list alone count once.
 
 `align-documents` is for two files that translate each other and have the same order, but join, split, leave out or add
 sentences. Its lines have the sentence, its translation, a score and the numbers of their lines

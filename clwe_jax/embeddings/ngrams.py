@@ -262,9 +262,10 @@ class Spelling:
         arrays = {}
         for language, fitted in self.regressions.items():
             arrays |= regression_arrays("", language, fitted)
-            for name, other in self.regressions.items():
-                if other is fitted.prior:
-                    arrays[f"prior/{language}/{name}"] = np.float64(fitted.scale)
+            if fitted.prior is not None:
+                # An error where it is none of them: the file would lose it.
+                [prior] = [x for x, y in self.regressions.items() if y is fitted.prior]
+                arrays[f"prior/{language}/{prior}"] = np.float64(fitted.scale)
         for language, fitted in self.paired.items():
             arrays |= regression_arrays("paired_", language, fitted)
         facts = np.array(

@@ -49,11 +49,13 @@ class FixedHub(NamedTuple):
     """Vectors of the hub of a finished space, which other languages are added to.
 
     Attributes:
+      language: the hub.
       vectors: of the hub's words, the dictionary's part, [words, W].
       ngrams: the weights of n-grams.
       regression: from n-grams onto these vectors, the prior of other languages.
     """
 
+    language: str
     vectors: Vectors
     ngrams: Ngrams
     regression: Regression
@@ -85,9 +87,10 @@ class WordGraph:
         counts: language -> word of its text -> occurrences.
         meanings: words of the hub -> their vectors by another model, float32 [words, M] of unit
           length or zeros, which stand behind the random directions; None: no such part.
-        fixed: vectors of the hub that stay as they are; its other words are new beside them.
+        fixed: vectors of the hub that stay as they are; its other words are new beside them. None: the
+          dictionary chooses a hub.
         """
-        self.hub = dictionary_vectors.hub(dictionary)
+        self.hub = fixed.language if fixed else dictionary_vectors.hub(dictionary)
         self.dictionary = dictionary
         dictionary = respelling.respell_entries(dictionary, counts)
         self._dictionary = dictionary

@@ -143,14 +143,18 @@ def _by_verses(
     kept: _Kept,
 ) -> Beside:
     """The weights by the verses that are held out, and the means of verses that the run has read."""
-    test_files, train_files = (
-        {
-            (x.source, x.target): x
-            for x in parallel.test_pairs(f"{place}@{part}", languages, "data.pairs")
-            if hub in (x.source, x.target)
-        }
-        for part in (held_out, f"-{held_out}")
-    )
+    try:
+        test_files, train_files = (
+            {
+                (x.source, x.target): x
+                for x in parallel.test_pairs(f"{place}@{part}", languages, "data.pairs")
+                if hub in (x.source, x.target)
+            }
+            for part in (held_out, f"-{held_out}")
+        )
+    except ValueError as error:  # the text of a run of an earlier release need not have verses
+        logging.warning("The weight is %.2g: %s", BESIDE, error)
+        return Beside({}, {})
     means: dict[str, np.ndarray] = {}
     # Centred vectors have other lengths: all languages have a mean, or none.
     if set(languages) == set().union(*train_files):

@@ -167,8 +167,8 @@ def _check_pairs(run: Run) -> None:
         )
     for key in (key for key, section in run.evals.items() if _data(section) == PAIRS):
         raise ValueError(
-            f"config.evals.{key}.data={PAIRS!r} tests verses that training leaves out: name them and their "
-            "folder, --config.data.held_out=JHN --config.data.pairs=DIR"
+            f"config.evals.{key}.data={PAIRS!r} tests verses that training leaves out: name them and their folder, "
+            f"--config.data.held_out=JHN --config.data.pairs=DIR, or test none, --config.evals.{key}.data=''"
         )
 
 

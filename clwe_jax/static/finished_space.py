@@ -77,13 +77,15 @@ class FinishedSpace:
         old = self.model
         beside = {x: new.vectors(x) for x in new.languages if x != old.hub}
         hub = _append_new(old.raw[old.hub], new.vectors(old.hub))
+        # The old ones come first, because priors are loaded in this order, and the hub's may have one.
+        regressions = dict(old.spelling.regressions)
+        for language in beside:
+            fitted = new.spelling.regressions[language]
+            # Its prior is a copy of the hub's regression, and a file holds priors by the languages' own.
+            prior = regressions[old.hub] if fitted.prior else None
+            regressions[language] = dataclasses.replace(fitted, prior=prior)
         spelling = dataclasses.replace(
-            old.spelling,
-            compared=new.spelling.compared,
-            regressions={
-                **{x: y for x, y in new.spelling.regressions.items() if x in beside},
-                **old.spelling.regressions,
-            },
+            old.spelling, compared=new.spelling.compared, regressions=regressions
         )
         counts = [old.frequencies, new.frequencies]
         if None not in counts:
@@ -117,7 +119,7 @@ def load(config: StaticRun) -> FinishedSpace:
     regression = spelling.regressions[hub]
     width = regression.factors.shape[1]
     part = dataclasses.replace(vectors, vectors=vectors.vectors[:, :width].astype(np.float32))
-    fixed = FixedHub(part, spelling.ngrams, regression)
+    fixed = FixedHub(hub, part, spelling.ngrams, regression)
     # The n-grams themselves have a part between that of the dictionary and the trained one.
     trained_dim = vectors.dim - width - spelling.dim if config.static.dictionary_dim else 0
     return FinishedSpace(model, fixed, trained_dim)
@@ -125,9 +127,9 @@ def load(config: StaticRun) -> FinishedSpace:
 
 def _find_fault(config: StaticRun, model: StaticSpaces, before: Mapping[str, Any]) -> str:
     """Why a run cannot add languages to a model with the options `before`; '' where it can."""
-    hub = options.hub_of(config)
-    if hub != model.hub:
-        return f"its hub is {model.hub}: give --config.data.languages={model.hub},xx"
+    hub = model.hub
+    if options.hub_of(config) != hub:
+        return f"its hub is {hub}: give --config.static.hub={hub} --config.data.languages={hub},xx"
     repeated = set(options.languages(config)).intersection(model.languages) - {hub}
     if repeated:
         return f"it has {', '.join(sorted(repeated))}: leave them out of --config.data.languages"

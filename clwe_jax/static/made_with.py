@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from clwe_jax import options
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
 from clwe_jax.text.dictionary import training_dictionary
@@ -43,11 +44,14 @@ def of_entries(config: StaticRun) -> dict[str, Any]:
 
 def of_meanings(config: StaticRun) -> dict[str, Any]:
     """Of the vectors of the hub's words by another model."""
-    return of_entries(config) | {
+    made_with = of_entries(config) | {
         "words": to_dict(config.static.words),
         "min_count": config.embeddings.min_count,
         "training": config.static.training,
     }
+    if config.learns_from_pairs:  # a run without a dictionary takes its hub from the option
+        made_with["static.hub"] = options.hub_of(config)
+    return made_with
 
 
 def of_links(config: StaticRun) -> dict[str, Any]:

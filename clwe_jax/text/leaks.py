@@ -2,11 +2,11 @@
 
     clwe-jax leaks --text=DIR,FILE --tests=DIR [--out=leaks.tsv]
 
---text names text, pairs and dictionaries; --tests names the test sets. A copy differs only in case, punctuation and
-white space. A near copy of a sentence of eight words or more has three quarters of its sequences of three words in one
-line. Sentences of fewer than three words occur anywhere by chance, so the command does not look for them. In scripts
-without spaces each character is a word. Columns are read separately; of .conllu, only the lines '# text =' are read.
-Each test sentence is named once, with its nearest line.
+--text names text, pairs and dictionaries; --tests names the test sets. A copy differs only in case, punctuation,
+white space and the leading number of a list. A near copy of a sentence of eight words or more has three quarters of
+its sequences of three words in one line. Sentences of fewer than three words occur anywhere by chance, so the command
+does not look for them. In scripts without spaces each character is a word. Columns are read separately; of .conllu,
+only the lines '# text =' are read. Each test sentence is named once, with its nearest line.
 """
 
 from __future__ import annotations

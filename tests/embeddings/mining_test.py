@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import pocket
+from clwe_jax.align.mining import Mined, TextSide
 from clwe_jax.embeddings import corpus as corpora, mining
 from clwe_jax.embeddings.text_links import TextLinks
 from clwe_jax.embeddings.word_graph import WordGraph
@@ -98,6 +99,35 @@ def test_every_round_and_what_was_refused_are_recorded(found):
         assert row["mutual"] >= row["supported"] > 15 * row["by_chance"]
     refused = found.refused["de", "en"]
     assert len(refused.source) and list(refused.margins) == sorted(refused.margins, reverse=True)
+
+
+def test_a_candidate_that_growth_takes_is_not_refused():
+    """Grown pairs lead from supported ones to a candidate that none of these supports."""
+    stretches = np.arange(40) * 1_000
+    places = np.sort(np.concatenate([stretches, stretches + 1, [2, 3, 4, 5, 6], [500]]))
+    at = np.full(places[-1] + 1, -1)
+    at[places] = np.arange(len(places))
+    side = TextSide(np.eye(len(places), dtype=np.float32), places, at)
+    [chosen] = np.nonzero(~np.isin(places, [2, 3, 4, 5]))
+    candidates = Mined(chosen, chosen, np.linspace(1.4, 1.1, len(chosen)))
+    judged = mining._judge_by_support(candidates, [side, side], MiningOptions(grow_lines=2))
+    assert set(range(7)) < set(places[judged.taken.source].tolist())
+    assert places[judged.refused.source].tolist() == [500]
+
+
+def test_candidates_too_few_to_be_taken_are_shuffled_a_few_times(monkeypatch):
+    calls = []
+    has_support = mining.mining.has_support
+    monkeypatch.setattr(
+        mining.mining, "has_support", lambda *args: calls.append(args) or has_support(*args)
+    )
+    side = TextSide(np.eye(19, dtype=np.float32), np.arange(19), np.arange(19))
+    for count in (0, 1, 19):
+        calls.clear()
+        candidates = Mined(np.arange(count), np.arange(count), np.ones(count))
+        judged = mining._judge_by_support(candidates, [side, side], MiningOptions())
+        assert not len(judged.taken.source) and len(judged.refused.source) == count
+        assert len(calls) < 20
 
 
 def test_the_same_seed_mines_the_same(planted, found):

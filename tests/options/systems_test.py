@@ -162,6 +162,8 @@ def test_verses_are_held_out_in_one_place():
         checked(made, values)
     checked(made, {**values, "data.held_out": ""})
     checked(made, {**values, "data.pairs": "verses"})
+    with pytest.raises(ValueError, match="or test none, --config.evals.retrieval.data=''$"):
+        checked(made, {"data.pairs": "verses", "evals.retrieval.data": "pairs"})
 
 
 def test_a_config_is_complete_and_comes_back_from_json():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options, presets
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.static import job as static
 
 
@@ -33,13 +34,24 @@ def _figures(folder):
         return json.load(file)
 
 
+_saved = []  # the models of the added run, as they were before they were saved
+_save = StaticSpaces.save
+
+
+def _save_and_keep(model, *args, **options):
+    _saved.append(model)
+    _save(model, *args, **options)
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """A space of French, the same with German added, and one of both."""
     folder = tmp_path_factory.mktemp("runs")
     places = {name: str(folder / name) for name in ("before", "added", "together")}
     static.run(_config("en,fr"), places["before"])
-    static.run(_config("en,de", **{"static.add_to": places["before"]}), places["added"])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(StaticSpaces, "save", _save_and_keep)
+        static.run(_config("en,de", **{"static.add_to": places["before"]}), places["added"])
     static.run(_config("en,fr,de"), places["together"])
     return places
 
@@ -52,6 +64,17 @@ def test_the_languages_of_the_space_stay(runs):
     np.testing.assert_array_equal(new.vectors[new.rows(old.words)], old.vectors)
     assert list(new.counts) == sorted(new.counts, reverse=True)
     np.testing.assert_allclose(after.vector("inconnue", "fr"), before.vector("inconnue", "fr"))
+
+
+def test_a_saved_space_guesses_what_the_run_has_measured(runs):
+    """The new language's guesses have a part of the hub's, which the file has to keep."""
+    [measured], loaded = _saved, api.load(runs["added"]).loaded
+    assert measured.spelling.regressions["de"].scale > 0
+    words = ["telefonisch", "unbekannte", "restaurants"]
+    for language in loaded.languages:
+        np.testing.assert_array_equal(
+            loaded.spelling.vectors(words, language), measured.spelling.vectors(words, language)
+        )
 
 
 def test_the_new_language_is_as_good_as_trained_together(runs):
@@ -94,3 +117,22 @@ def test_what_cannot_be_added_is_an_error(runs, tmp_path, languages, overrides, 
             _config(languages, **{"static.add_to": runs["before"], **overrides}),
             str(tmp_path / "run"),
         )
+
+
+def test_the_hub_of_the_space_is_the_hub_of_the_dictionary_too(tmp_path):
+    """A dictionary with English would take English, whose words are new."""
+    places = [str(tmp_path / name) for name in ("before", "added")]
+    alone = {
+        "static.training": "dictionary",
+        "static.dictionary_dim": 0,
+        "static.refinement": False,
+        "static.hub": "fr",
+        "embeddings.dim": 256,
+    }
+    static.run(_config("de,fr", **alone), places[0])
+    static.run(_config("en,fr", **alone, **{"static.add_to": places[0]}), places[1])
+    assert _figures(places[1])["retrieval/en-fr/mean_csls"] > 0.9
+    regressions = api.load(places[1]).loaded.spelling.regressions
+    # What English has of French has in turn what French has of German, also in the file.
+    assert regressions["en"].prior is regressions["fr"]
+    assert regressions["fr"].prior is regressions["de"]

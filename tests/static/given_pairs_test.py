@@ -123,6 +123,14 @@ def test_beside_another_encoder_the_held_out_verses_choose_the_weight(run, tmp_p
     assert {frozenset(pair) for pair in asked} == {frozenset(pair) for pair in again}
 
 
+def test_a_run_on_text_without_verses_has_the_default_weight(tmp_path):
+    """An earlier release took such text, and read what was to be held out."""
+    (tmp_path / "en-xho.tsv").write_text("sun\tnusxho\n")
+    place = str(tmp_path)
+    found = beside_weights._by_verses((None, None), "en", ["en", "xho"], place, "JHN", None)
+    assert found == beside_weights.Beside({}, {})
+
+
 def test_without_held_out_verses_the_text_gives_the_weight(run, folder, tmp_path):
     text = tmp_path / "text"
     text.mkdir()
@@ -252,6 +260,12 @@ def test_a_language_without_a_sentence_is_an_error_that_names_it(folder, tmp_pat
 def test_without_english_the_first_language_is_the_hub(folder, tmp_path):
     static.run(_config(folder, **{"data.languages": "xho,yor"}), str(tmp_path))
     assert _read(tmp_path, "results.json")["retrieval/yor-xho/mean_csls"] > 0.9
+
+
+def test_what_was_linked_with_another_hub_is_not_taken(run, folder, tmp_path):
+    shared = {"static.trained": os.path.join(run, "trained"), "static.hub": "yor"}
+    with pytest.raises(ValueError, match="given.npz.*config.static.hub: 'en' -> 'yor'. Delete it"):
+        static.run(_config(folder, **shared), str(tmp_path))
 
 
 def test_the_text_of_pairs_needs_a_run_that_learns_from_them(folder):

@@ -117,12 +117,10 @@ def test_pairs(
             left_out[0],
         )
     if not by_name:
-        logging.warning(
-            "%s: config.%s measures nothing: no pair has both languages among %s",
-            place,
-            option,
-            ", ".join(languages),
-        )
+        reason = f"no pair has both languages among {', '.join(languages)}"
+        if left_out:
+            reason = "config.static.pairs asks for none of its pairs"
+        logging.warning("%s: config.%s measures nothing: %s", place, option, reason)
     return [by_name[name] for name in sorted(by_name)]
 
 

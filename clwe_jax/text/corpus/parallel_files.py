@@ -20,10 +20,10 @@ from clwe_jax.text import unpacking
 from clwe_jax.text.unpacking import open_binary, strip_compression
 from clwe_jax.text.words.languages import name_in
 
+_BIBLE = "a Bible a language, xx.tsv (reference, tab, verse) or xx-NAME.txt in the vref layout"
 HELP = (
     "expected xx-yy.xx and xx-yy.yy, tatoeba.xxx-eng.xxx and .eng, xx-yy.tsv or NAME.tmx in a folder, in "
-    "lower case; or a Bible a language, xx.tsv (reference, tab, verse) or xx-NAME.txt in the vref layout; "
-    "or DIR/train for DIR/train.xx and DIR/train.yy"
+    f"lower case; or {_BIBLE}; or DIR/train for DIR/train.xx and DIR/train.yy"
 )
 # kinds of files
 LINES = "lines"
@@ -47,6 +47,7 @@ _ADVICE = {
 }
 _RENAME = "its name is none of those expected"
 _TRANSLATION = re.compile(r"([a-z]{2,3}(?:_[a-z]+)?)(?:-[^.]+)?\.(?:tsv|txt)", re.IGNORECASE)
+_NAMED = 3  # files that a message names
 _MARK = "@"  # between a place and the verses that are selected
 
 
@@ -86,14 +87,14 @@ def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Bitext
 
     Args:
       place: a folder, or the beginning of file names: `DIR/train`; `@JOH` or `@-JOH` after it selects
-        verses.
+        verses, and other text, which has no references, is left out.
       languages: codes of the languages that the model knows; files may have the other codes of them.
       option: the config option that names the place, for messages.
 
     Raises:
       FileNotFoundError: neither a folder nor files that begin so.
       ValueError: one side of a pair is missing, a pair is the same language twice, two files have one
-        beginning and language, or the place selects what is no verse.
+        beginning and language, or the place selects what is no verse, or verses of text without any.
     """
     base, selection = split_place(place)
     if os.path.isdir(base):
@@ -111,10 +112,20 @@ def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Bitext
         raise FileNotFoundError(message.rstrip())
     texts = [x for x in pairs if {x.source, x.target} <= set(languages)]
     absent = [x.name for x in pairs if x not in texts] + unpaired_names
-    if selection.parts and not selection.without:
-        texts = [files for files in texts if files.kind == VERSES]  # other text has no references
+    if selection.parts and texts:
+        others = [os.path.basename(x.paths[0]) for x in texts if x.kind != VERSES]
+        names = ", ".join(others[:_NAMED]) + ", ..." * (len(others) > _NAMED)
+        texts = [x for x in texts if x.kind == VERSES]
+        if not texts:
+            raise ValueError(
+                f"config.{option}={place} selects verses, and the text there has no references ({names}): "
+                f"give {_BIBLE} (docs/data.md), or select none, with --config.data.held_out='' in training"
+            )
+        if others and selection.without:
+            reason = "text without references may hold the verses that training leaves out"
+            _log_left_out(logging.WARNING, place, reason, names)
     if absent:
-        _log_left_out(base, ", ".join(absent))
+        _log_left_out(logging.INFO, base, "the model has other languages", ", ".join(absent))
     return [dataclasses.replace(files, selection=selection) for files in texts], absent
 
 
@@ -126,8 +137,8 @@ def _common_beginning(paths: Iterable[str], languages: Sequence[str]) -> str:
 
 
 @functools.cache  # a run looks into a folder several times
-def _log_left_out(place: str, names: str) -> None:
-    logging.info("%s: left out, as the model has other languages: %s", place, names)
+def _log_left_out(level: int, place: str, reason: str, names: str) -> None:
+    logging.log(level, "%s: left out, as %s: %s", place, reason, names)
 
 
 def _in_folder(folder: str, languages: Sequence[str]) -> tuple[list[Bitext], list[str]]:

@@ -16,16 +16,13 @@ import numpy as np
 from clwe_jax.text.words import characters
 
 
-# A number before the words of a line: '2. ', '(3) '.
-_LISTED = re.compile(r"\W*\d+[.):]+\s+(?=.*\w)")
-_NUMBER = re.compile(r"\d[.):]")
+# A number before the words of a line: '2. ', '(3) '. Further on it may be a date: 'am 3. Mai'.
+_LISTED = re.compile(r"\A\W*\d+[.):]+\s+(?=.*\w)")
 
 
 def sentence_key(text: str) -> str:
-    """The same for sentences to mine that differ in case, punctuation, white space or a list's number alone."""
-    key = text.casefold()
-    # `_LISTED` is tried at every place of a text, and most texts have no such number.
-    key = _LISTED.sub("", key) if _NUMBER.search(key) else key
+    """The same for sentences that differ in case, punctuation, white space or a leading number of a list alone."""
+    key = _LISTED.sub("", text.casefold())
     return " ".join(key.translate(_marks()).split()) or text
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 
+from absl import logging
 import pytest
 
 from clwe_jax.text.corpus import parallel
@@ -86,6 +87,18 @@ def test_two_files_of_one_language_are_refused(tmp_path):
     write(tmp_path, train__en=EN, train__fa="a\n", train__pes="b\n")
     with pytest.raises(ValueError, match="train.fa .*train.pes .* fa: keep one"):
         parallel.find(str(tmp_path / "train"), ("en", "fa"), "task.parallel")
+
+
+def test_a_test_says_why_it_measures_nothing(tmp_path, monkeypatch):
+    said = []
+    monkeypatch.setattr(logging, "warning", lambda text, *args: said.append(text % args))
+    write(tmp_path, en_de__tsv="a\tb\n")
+    find = lambda languages, asked=(): parallel.test_pairs(str(tmp_path), languages, "e", asked)
+    assert find(("en", "de"), [("en", "de")]) and not said
+    assert not find(("en", "fr")) and "no pair has both languages among en, fr" in said.pop()
+    assert not find(("en", "de", "fr"), [("en", "fr"), ("fr", "en")])
+    [reason] = said
+    assert reason.endswith("measures nothing: config.static.pairs asks for none of its pairs")
 
 
 def test_a_damaged_file_and_a_lone_side_are_named(tmp_path):

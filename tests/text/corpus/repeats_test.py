@@ -18,6 +18,10 @@ def test_words_and_numbers_make_another_sentence():
     texts = [
         "In 1990 it rained.",
         "In 1991 it rained.",
+        "On the 3. of May it rained.",
+        "On the 5. of May it rained.",
+        "See Luke 4: 1",
+        "See Luke 5: 1",
         "2.5 litres",
         "3.5 litres",
         "!",

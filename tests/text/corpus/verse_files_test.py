@@ -2,6 +2,7 @@
 
 import lzma
 
+from absl import logging
 import numpy as np
 import pytest
 
@@ -92,6 +93,38 @@ def test_verses_that_are_held_out(verses):
         read(f"{verses}@GEN")
     with pytest.raises(ValueError, match="'nowhere'"):
         read(f"{verses}@nowhere")
+
+
+@pytest.mark.parametrize("verses", ["JHN", "-JHN"])
+def test_verses_of_text_without_references_are_an_error(tmp_path, verses):
+    """Training would read them all, and the test none."""
+    write(tmp_path, bible__en_sw__en="word\n", bible__en_sw__sw="neno\n", en_fr__tsv="word\tmot\n")
+    for place in (tmp_path, tmp_path / "bible.en-sw"):
+        with pytest.raises(ValueError) as refused:
+            parallel.find(f"{place}@{verses}", ("en", "sw"), "data.pairs")
+        assert f"@{verses} selects verses, and the text there has no references" in str(
+            refused.value
+        )
+        assert "(bible.en-sw.en): give a Bible" in str(refused.value)
+        assert "--config.data.held_out=''" in str(refused.value)
+    [files] = parallel.find(str(tmp_path), ("en", "sw"), "data.pairs")
+    assert parallel.read(files).source == ["word"]
+
+
+def test_beside_verses_no_text_without_references_is_read(tmp_path, monkeypatch):
+    said = []
+    monkeypatch.setattr(
+        logging, "log", lambda level, text, *args: said.append((level, text % args))
+    )
+    write(tmp_path, en__tsv=EN, kab__tsv=KAB, opus__en_kab__tsv="word\tawal\n")
+    place = f"{tmp_path}@-JHN"
+    given = parallel.read_all(place, ("en", "kab"), "data.pairs")
+    assert given.sentences["en"] == ["one", "two", "three"]
+    [(level, text)] = [x for x in said if "may hold the verses that training leaves out" in x[1]]
+    assert level == logging.WARNING
+    assert text.startswith(f"{place}: left out") and text.endswith(": opus.en-kab.tsv")
+    whole = parallel.read_all(str(tmp_path), ("en", "kab"), "data.pairs")
+    assert len(whole.files) == 3 and len(whole.pairs["en", "kab"]) == 4
 
 
 def test_a_chapter_is_not_the_beginning_of_another():
