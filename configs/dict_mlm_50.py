@@ -23,8 +23,8 @@ once: the loss is the expectation of the paper's loss over the label that the pa
 the pieces of the label's language instead of all pieces.
 The translations have 50% of the weight, hence the name, and the word itself the rest.
 To draw one label at :laptop and :small, too, give the options below. The model must then know the label's
-language: the input reads it (language_embeddings), and so does the head, in its layer `dense`. With this layer
-the head can leave the space of the embeddings, so that no loss need keep the words near theirs:
+language: the input reads it (language_embeddings), and so does the head, in its layer `dense`, which can leave
+the space of the embeddings, so that no loss need keep positions near theirs:
   --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True \
   --config.model.language_embeddings=True --config.objective.stay_near_embeddings=0
 
@@ -34,9 +34,8 @@ At :laptop the matrices of the layers learn by Muon, also in the configs that st
 
 On your own text, in minutes: configs/dict_mlm_text.py.
 
-Expected at :paper are the figures of Table 1 of the DICT-MLM paper. We have not measured them: NER 71.3, POS
-70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4. At :laptop eight of ten sentences find their
-translation by CSLS.
+Expected at :laptop: eight of ten sentences find their translation by CSLS. At :paper, not measured by us, Table 1
+of the paper: NER 71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4.
 """
 
 from clwe_jax import options, presets
@@ -84,12 +83,11 @@ def get_config(scale: str = "laptop"):
         # words with an entry can be). Of their pieces 20% are masked, 75% stay visible, 5% become random pieces.
         config.task.labels = "expected"
         config.task.update(masking_rate=0.8, mask_share=0.2, keep_share=0.75, random_share=0.05)
-        # Of a row; a line that would exceed it goes to another row. At other scales it is a fifth of the row,
-        # enough for 15% of the words: a higher rate must raise it.
+        # Of a row; more of a line goes to another row. At other scales a fifth of the row, enough for 15%.
         config.data.max_predictions = 48 if scale == "laptop" else 96
         # One table embeds the pieces of all languages and scores the labels: the output of the layers must stay
-        # in its space. So there are no language embeddings and no dense layer, and therefore nothing that could
-        # read the label's language; a loss keeps the positions that are not predicted near their embeddings.
+        # in its space. So there are no language embeddings and no dense layer, which alone could read the label's
+        # language; a loss keeps the positions that are not predicted near their embeddings.
         config.model.update(language_embeddings=False, condition_on_language=False)
         config.objective.update(dense=False, stay_near_embeddings=1.0)
         # Pre-norm learns sooner: with post-norm a model first predicts frequent pieces alone for many steps.

@@ -37,11 +37,7 @@ class ExpectedLabels:
 
 
 def look_up(
-    table: Mapping[str, Array],
-    entries: Array,
-    max_labels: int,
-    own_pieces: Array,
-    own_languages: Array,
+    table: Mapping[str, Array], entries: Array, max_labels: int, targets: Array, languages: Array
 ) -> ExpectedLabels:
     """The labels of words. A word without an entry has one, its own piece, as in plain MLM.
 
@@ -49,21 +45,21 @@ def look_up(
       table: the arrays of a `text.dictionary.label_table.LabelTable`.
       entries: 1 + each word's entry, int32 [...]; 0: the word has no entry.
       max_labels: K, the largest number of labels of an entry, at least 1.
-      own_pieces, own_languages: the label of a word without an entry, int32 [...].
+      targets, languages: the label of a word without an entry, int32 [...].
     """
     entry = jnp.maximum(entries - 1, 0)
-    first, last = (jnp.take(table["splits"], x, axis=0) for x in (entry, entry + 1))
-    number = jnp.arange(max_labels, dtype=jnp.int32)
+    first, last = (jnp.take(table["splits"], x, axis=0)[..., None] for x in (entry, entry + 1))
     has_entry = (entries > 0)[..., None]
-    exists = (first[..., None] + number < last[..., None]) & has_entry
-    places = jnp.where(exists, first[..., None] + number, 0)
-    pieces, languages, weights = (
-        jnp.take(table[name], places, axis=0) for name in ("pieces", "languages", "weights")
+    places = first + jnp.arange(max_labels, dtype=jnp.int32)
+    exists = (places < last) & has_entry
+    is_own = (places == first) & ~has_entry
+    columns = (table[name] for name in ("pieces", "languages", "weights"))
+    pieces, label_languages, weights = (
+        jnp.take(column, jnp.where(exists, places, 0), axis=0) for column in columns
     )
-    is_own = ~has_entry & (number == 0)
     return ExpectedLabels(
-        jnp.where(is_own, own_pieces[..., None], pieces),
-        jnp.where(is_own, own_languages[..., None], languages),
+        jnp.where(is_own, targets[..., None], pieces),
+        jnp.where(is_own, languages[..., None], label_languages),
         jnp.where(exists, weights, is_own.astype(jnp.float32)),
     )
 

@@ -161,9 +161,8 @@ class MlmObjective(MlmOptions):
           'predictions_per_row', 'padding', 'overflow': how full the rows are (`measure_row_fill`).
           'drift': with `stay_near_embeddings`, the mean of 1 - cosine of each layer's output and the embedding
             output at the same position, over the positions that are not predicted.
-          'label_distance': with `align_labels`, the mean of 1 - cosine of the embeddings of a predicted word's
-            first piece and of the pieces of its labels, weighted as in the loss.
-          In training each of these two distances, times its option, is added to the mean loss.
+          'label_distance': with `align_labels`, the same of a word's first piece and its labels' pieces in the
+            table of tokens. In training each distance, times its option, is added to the mean loss.
         """
         model_variables = {"params": variables["params"]}
         encode = functools.partial(self.module.apply, method="encode_predicted")
@@ -172,7 +171,7 @@ class MlmObjective(MlmOptions):
         )
         distances = {}  # name -> weight in the loss, `Sums`
         if self.stay_near_embeddings:
-            # Without this penalty training moves the layers out of the token table's space (docs/lessons.md).
+            # Without it training moves the layers out of the token table's space (docs/lessons.md).
             distances["drift"] = self.stay_near_embeddings, output.drift
         if self.label_table is None:
             sums = self._score_drawn_labels(model_variables, output)
@@ -181,8 +180,8 @@ class MlmObjective(MlmOptions):
                 variables[LABEL_TABLE],
                 output.entries,
                 self.label_table.max_labels,
-                own_pieces=output.targets,
-                own_languages=output.languages,
+                output.targets,
+                output.languages,
             )
             # The weights of labels count at predicted positions alone. They are the probabilities of the draw,
             # or, with task.equal_languages, add up to more than 1 a position.
