@@ -217,6 +217,26 @@ def test_what_is_wrong_is_said_before_the_model_is_loaded(texts, tmp_path, capsy
         assert said in capsys.readouterr().err
 
 
+def test_the_texts_are_kept_from_the_result_of_beam(texts, tmp_path, capsys, monkeypatch):
+    """As without Beam; the names of the texts may be patterns, and all of them lie in a bucket."""
+    monkeypatch.setattr(over_files, "_mine_by_beam", lambda _: pytest.fail("mined"))
+    options = ["--model=x", "--languages=de,en", "--pipeline_options=--runner=DirectRunner"]
+    pattern, bucket = f"{tmp_path}/*.t*", "gs://texts/de.txt"
+    (tmp_path / "folder.t").mkdir()
+    for out, said in (
+        (f"{tmp_path}/./a.txt", "would take the place of the text"),
+        (bucket, "would take the place of the text"),
+        (str(tmp_path), "is a folder"),
+        (f"{tmp_path}/no/pairs", "there is no folder"),
+    ):
+        with pytest.raises(SystemExit):
+            over_files.main("mine", [*options, pattern, bucket, f"--out={out}"])
+        assert said in capsys.readouterr().err
+    monkeypatch.setattr(over_files, "_mine_by_beam", lambda _: None)
+    for out in (f"{tmp_path}/pairs", "gs://pairs/de-en.tsv"):
+        over_files.main("mine", [*options, pattern, bucket, f"--out={out}"])
+
+
 def test_nothing_found_and_bad_bytes_are_said(model, texts, tmp_path, capsys, said):
     strange = tmp_path / "strange.txt"
     strange.write_bytes("caf\xe9 na\xefve\n1\n2\n3\n4\n5\n".encode("latin-1"))
