@@ -91,6 +91,18 @@ def test_links_number_the_tokens_between_spaces(tmp_path, capsys):
     assert out.split("\n")[1] == "\t\t"
 
 
+def test_given_words_have_the_links_of_those_between_spaces(model):
+    loaded = api.load(model)
+    texts = "daa,dab dac dad", "eac ead eab"
+    expected = loaded.align(*texts, "de", "en", words="spaces")
+    assert {(x.source, x.target) for x in expected} > {("daa,dab", "eab"), ("dac", "eac")}
+    for sides in (map(str.split, texts), (texts[0], tuple(texts[1].split()))):
+        assert loaded.align(*sides, "de", "en", words="spaces") == expected
+    # A word with a space is one, as it is given.
+    [link] = loaded.align(["daa dab"], ["eab"], "de", "en", words="spaces")
+    assert link.source == "daa dab"
+
+
 def test_text_without_spaces_is_named(model, tmp_path, capsys, caplog):
     (tmp_path / "zh.txt").write_text("我去银行取钱然后回家吃饭。\n" * 3)
     (tmp_path / "en.txt").write_text("ea\n" * 3)
