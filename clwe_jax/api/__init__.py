@@ -76,8 +76,8 @@ def load(
       step: step of a checkpoint of the pretraining; None: the final parameters, of the newest
         readable checkpoint. Ignored for static vectors, which have no checkpoints.
       languages: of a model of Hugging Face, the codes of the text's languages; (): XLM's own, and for
-        the other models those of multilingual BERT. Of a file of vectors, its language where its name
-        has none.
+        the other models those of multilingual BERT. Of files of vectors, the languages that their names
+        are searched for first; of one file without a language in its name, its own.
       words: of a model of Hugging Face, language -> the frequent words that `neighbours` searches.
 
     Raises:
@@ -98,11 +98,9 @@ def load(
     if len(encoder_parts(workdir)[0]) == 2:
         if words:
             raise ValueError("words: the second encoder has the words")
-        return Model(encoders.load(workdir, languages))
+        return Model(encoders.load(workdir, languages, "vec"))
     workdir = workdir.removeprefix("run:")
-    # Pages and records belong to a run, which the message of `read_config` names.
-    is_page = workdir.endswith((".html", ".json"))
-    if workdir.startswith("vec:") or (os.path.isfile(workdir) and not is_page):
+    if _is_vectors(workdir):
         if words:
             raise ValueError("words: files of vectors hold their own words")
         return Model(encoders.of_vectors(workdir.removeprefix("vec:"), languages))
@@ -120,13 +118,22 @@ def load(
     return Model(encoders.of_folder(workdir, step))
 
 
+def _is_vectors(workdir: str) -> bool:
+    """Whether a name is that of files of vectors."""
+    # Pages and records belong to a run, which the message of `read_config` names.
+    is_page = workdir.endswith((".html", ".json"))
+    return workdir.startswith("vec:") or (os.path.isfile(workdir) and not is_page)
+
+
 def load_for(workdir: str, languages: Sequence[str]) -> Model:
-    """`load` for text of these languages: a downloaded encoder is told them, other models have theirs."""
+    """`load` for text of these languages: a downloaded encoder and files of vectors are told them; a run has its own."""
     from clwe_jax.interop.configuration import is_downloaded
     from clwe_jax.options.transfer import encoder_parts
 
-    parts = (part.removeprefix("run:") for part in encoder_parts(workdir)[0])
-    return load(workdir, languages=languages if any(map(is_downloaded, parts)) else ())
+    first, *others = encoder_parts(workdir)[0]
+    first = first.removeprefix("run:")
+    is_told = others or is_downloaded(first) or _is_vectors(first)
+    return load(workdir, languages=languages if is_told else ())
 
 
 def mteb(model: Model, name: str = "clwe_jax/model") -> MtebModel:
