@@ -49,7 +49,7 @@ def nearest_is_translation(
     Returns:
       Ending of a metric's name -> bool [N] for the sources and bool [N] for the targets. '': by
       cosine; '_centered': by cosine after subtraction of each side's mean; '_csls': by CSLS with the
-      first number of neighbours; '_csls_k3', ...: by CSLS with each further number.
+      first number of neighbours; '_csls_k3', ...: by CSLS with each further number. Zeros find nothing.
 
     Raises:
       ValueError: a value that is not finite.
@@ -63,8 +63,10 @@ def nearest_is_translation(
     csls_endings = ["_csls", *(f"_csls_k{count}" for count in neighbourhoods[1:])]
     nearest = {"": plain, "_centered": centered, **dict(zip(csls_endings, by_csls))}
     rows = np.arange(len(source))
+    # A sentence without a vector finds nothing: its zeros are as near to all, and a tie would be the first row.
+    source_rows, target_rows = (np.where(side.any(1), rows, -1) for side in (source, target))
     return {
-        ending: (of_source == rows, of_target == rows)
+        ending: (of_source == source_rows, of_target == target_rows)
         for ending, (of_source, of_target) in nearest.items()
     }
 
