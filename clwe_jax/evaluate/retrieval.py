@@ -52,8 +52,10 @@ def nearest_is_translation(
       first number of neighbours; '_csls_k3', ...: by CSLS with each further number. Zeros find nothing.
 
     Raises:
-      ValueError: a value that is not finite.
+      ValueError: a value that is not finite, or sides with different numbers of rows.
     """
+    if len(source) != len(target):
+        raise ValueError(f"{len(source)} source rows, but {len(target)} rows of their translations")
     csls.check_finite(source)
     csls.check_finite(target)
     # By cosine, then by each CSLS: the nearest target of each source, and the nearest source of each target.

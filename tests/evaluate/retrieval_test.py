@@ -78,6 +78,13 @@ def test_a_sentence_without_a_vector_finds_nothing():
         assert not expected[0][0] and expected[0].any()
 
 
+def test_sides_of_different_numbers_are_refused():
+    x = np.ones((3, 2))
+    for sides in ((x, x[:2]), (x[:2], x)):
+        with pytest.raises(ValueError, match=f"{len(sides[0])} .* {len(sides[1])}"):
+            retrieval.nearest_is_translation(*sides)
+
+
 def test_repeated_sentences_count_once(tmp_path, caplog):
     (tmp_path / "de-en.de").write_text("a\nb\nA \nc\nd\n")
     (tmp_path / "de-en.en").write_text("1\n2\n1\n3\n3\n")
