@@ -30,8 +30,8 @@ from clwe_jax.text.corpus.repeats import drop_repeats
 # Endings of a metric's name, one for each score that the papers compare: '' is the cosine itself, the others
 # are those of `nearest_is_translation`.
 _ENDINGS = ("", "_centered", "_csls")
-# CSLS of the encoder's own vectors is also measured with fewer neighbours than the papers' ten: a sentence has one
-# translation, and its tenth neighbour says little. It has no interval and no test of significance.
+# CSLS of `mean`, by each way of pooling, is also measured with fewer neighbours than the papers' ten: a sentence has
+# one translation, and its tenth neighbour says little. It has no interval and no test of significance.
 _FEW_NEIGHBOURS = 3
 _CSLS_OF_FEW = f"_csls_k{_FEW_NEIGHBOURS}"
 _SIF = f"retrieval/{SIF}"  # prefix of the metrics of a language model's sentences by SIF
