@@ -210,9 +210,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Bitext, list[str], list[str]]]:
         """Each pair of languages with its source and target sentences, without repeated ones."""
-        sentence_pairs = self.context.read_pairs(
-            self.data, option="evals.retrieval.data", limit=self.max_sentences
-        )
+        sentence_pairs = self.context.read_pairs(self.data, self.name, self.max_sentences)
         return [
             (bitext, *drop_repeats(lines.source, lines.target, bitext.paths[0]))
             for bitext, lines in sentence_pairs
