@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from clwe_jax import options, registry
 from clwe_jax.api.answers import WordLink, WordTranslation
+from clwe_jax.options.transfer import encoder_parts
 
 if TYPE_CHECKING:
     from clwe_jax.api.model import Model
@@ -90,7 +91,6 @@ def load(
     from clwe_jax.api.model import Model
     from clwe_jax.encoders import load as encoders
     from clwe_jax.interop.configuration import is_downloaded
-    from clwe_jax.options.transfer import encoder_parts
 
     for name, value in {"languages": languages, **(words or {})}.items():
         if isinstance(value, str):  # its letters would be the codes, or the words
@@ -128,7 +128,6 @@ def load(
 def _run_folder(workdir: str) -> str | None:
     """The folder of a run; None for two encoders, files of vectors and downloaded models."""
     from clwe_jax.interop.configuration import is_downloaded
-    from clwe_jax.options.transfer import encoder_parts
 
     first, *others = encoder_parts(workdir)[0]
     first = first.removeprefix("run:")

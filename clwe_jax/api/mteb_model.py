@@ -19,6 +19,9 @@ from clwe_jax.encoders.concatenated import ConcatenatedModels
 from clwe_jax.text.words import languages as language_codes
 
 _JUDGED = 200  # texts by whose words a side's language is told
+# Fields that mteb asks for, and of which a model of ours knows nothing.
+_UNKNOWN = """loader release_date n_parameters memory_usage_mb max_tokens license open_weights
+    public_training_code public_training_data reference training_datasets"""
 
 
 class MtebModel:
@@ -74,24 +77,14 @@ class MtebModel:
         except ImportError as error:
             raise RuntimeError("mteb is missing: pip install 'mteb>=2'") from error
         return ModelMeta(
-            loader=None,
             name=self.name,
             revision=__version__,
-            release_date=None,
             languages=[iso_script(x) for x in self.model.languages],
-            n_parameters=None,
-            memory_usage_mb=None,
-            max_tokens=None,
             embed_dim=self.model.dim,
-            license=None,
-            open_weights=None,
-            public_training_code=None,
-            public_training_data=None,
             framework=[],
-            reference=None,
             similarity_fn_name="cosine",
             use_instructions=False,
-            training_datasets=None,
+            **dict.fromkeys(_UNKNOWN.split()),
         )
 
     def _language(self, texts: Sequence[str], named: Sequence[str]) -> str:

@@ -266,9 +266,8 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
     by_beam = args.pipeline_options is not None
     if command in _LEAST and math.isnan(args.least):
         parser.error("--least=nan: expected a number")
-    if command == "mine":
-        if args.parts is not None and (args.parts < 1 or not by_beam):
-            parser.error(f"--parts={args.parts}: at least 1, and with --pipeline_options only")
+    if command == "mine" and args.parts is not None and (args.parts < 1 or not by_beam):
+        parser.error(f"--parts={args.parts}: at least 1, and with --pipeline_options only")
     texts = args.files
     if by_beam:
         if not args.out:

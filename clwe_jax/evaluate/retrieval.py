@@ -201,10 +201,8 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             accuracies = [float(right[ending][0].mean()) for right in by_layer]
             for layer, accuracy in enumerate(accuracies):
                 yield f"layer{layer}/acc@1{ending}", accuracy
-            last_four = [accuracies[layer] for layer in last_layers(layers - 1)]
-            mean = float(np.mean(last_four))
-            # The interval is that of N sentences, not of 4 N: results of several layers on one sentence are
-            # not independent.
+            mean = float(np.mean([accuracies[layer] for layer in last_layers(layers - 1)]))
+            # The interval is that of N sentences, not of 4 N: layers on one sentence are not independent.
             yield from _with_interval(f"mean_last4{ending}", mean, len(x))
 
     @functools.cached_property
