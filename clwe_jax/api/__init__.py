@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from clwe_jax import options, registry
 from clwe_jax.api.answers import WordLink, WordTranslation
+from clwe_jax.options.transfer import encoder_parts
 
 if TYPE_CHECKING:
     from clwe_jax.api.model import Model
@@ -31,6 +32,7 @@ _LATER = {
     "SenseView": "encoders.sense_view",
     "Translated": "encoders.sense_view",
 }
+_WITHOUT_STEPS = (None, "static", "clcr")  # jobs whose models are read as they are; None: no run
 __all__ = [
     "Model",
     "MtebModel",
@@ -73,60 +75,71 @@ def load(
         vector is made where the folder does not. LASER's released encoder is a folder with bilstm.*.pt.
         Two of these with their kinds, 'hf:DIR+run:DIR', make one model: its sentences have both vectors,
         one after the other.
-      step: step of a checkpoint of the pretraining; None: the final parameters, of the newest
-        readable checkpoint. Ignored for static vectors, which have no checkpoints.
+      step: step of a checkpoint of a language model's pretraining; None: the final parameters, of the newest
+        readable checkpoint. Other models have no steps.
       languages: of a model of Hugging Face, the codes of the text's languages; (): XLM's own, and for
-        the other models those of multilingual BERT. Of a file of vectors, its language where its name
-        has none.
+        the other models those of multilingual BERT. Of files of vectors, the languages that their names
+        are searched for first; of one file without a language in its name, its own.
       words: of a model of Hugging Face, language -> the frequent words that `neighbours` searches.
 
     Raises:
       FileNotFoundError: the folder holds no run, no tokenizer, no checkpoint or no vectors.
       ValueError: a file of the run is damaged, the folder has an older layout, or the checkpoint
         belongs to another model or vocabulary; `languages` or `words` for a run, which has its own, or
-        a string instead of a list.
+        a string instead of a list; a step of a model that has none.
     """
     from clwe_jax.api.model import Model
     from clwe_jax.encoders import load as encoders
     from clwe_jax.interop.configuration import is_downloaded
-    from clwe_jax.options.transfer import encoder_parts
 
     for name, value in {"languages": languages, **(words or {})}.items():
         if isinstance(value, str):  # its letters would be the codes, or the words
             raise ValueError(f"{name}: expected a list, got one string; write [{value!r}]")
     workdir = os.fspath(workdir)
+    run = _run_folder(workdir)
+    if run is not None and (languages or words):
+        raise ValueError(
+            f"languages and words are arguments for a model of Hugging Face; {run} is none"
+        )
+    job = None if run is None else options.read_config(run).job
+    is_labeller = job in registry.TABLES["labeller"]
+    if step is not None and (is_labeller or job in _WITHOUT_STEPS):
+        raise ValueError(
+            f"step={step}: {workdir} has no steps: leave it out, or name the run of a language model"
+        )
+    if is_labeller:
+        return Model(registry.lookup("labeller", job)(run))
+    if run is not None:
+        return Model(encoders.of_folder(run, step))
     if len(encoder_parts(workdir)[0]) == 2:
         if words:
             raise ValueError("words: the second encoder has the words")
-        return Model(encoders.load(workdir, languages))
+        return Model(encoders.load(workdir, languages, "vec"))
     workdir = workdir.removeprefix("run:")
-    # Pages and records belong to a run, which the message of `read_config` names.
-    is_page = workdir.endswith((".html", ".json"))
-    if workdir.startswith("vec:") or (os.path.isfile(workdir) and not is_page):
-        if words:
-            raise ValueError("words: files of vectors hold their own words")
-        return Model(encoders.of_vectors(workdir.removeprefix("vec:"), languages))
     if is_downloaded(workdir):
         from clwe_jax.encoders import hf_model
 
         return Model(hf_model.load(workdir, languages, words))
-    if languages or words:
-        raise ValueError(
-            f"languages and words are arguments for a model of Hugging Face; {workdir} is none"
-        )
-    job = options.read_config(workdir).job
-    if job in registry.TABLES["labeller"]:
-        return Model(registry.lookup("labeller", job)(workdir))
-    return Model(encoders.of_folder(workdir, step))
+    if words:
+        raise ValueError("words: files of vectors hold their own words")
+    return Model(encoders.of_vectors(workdir.removeprefix("vec:"), languages))
+
+
+def _run_folder(workdir: str) -> str | None:
+    """The folder of a run; None for two encoders, files of vectors and downloaded models."""
+    from clwe_jax.interop.configuration import is_downloaded
+
+    first, *others = encoder_parts(workdir)[0]
+    first = first.removeprefix("run:")
+    # Pages and records belong to a run, which the message of `read_config` names.
+    is_page = first.endswith((".html", ".json"))
+    is_vectors = first.startswith("vec:") or (os.path.isfile(first) and not is_page)
+    return None if others or is_vectors or is_downloaded(first) else first
 
 
 def load_for(workdir: str, languages: Sequence[str]) -> Model:
-    """`load` for text of these languages: a downloaded encoder is told them, other models have theirs."""
-    from clwe_jax.interop.configuration import is_downloaded
-    from clwe_jax.options.transfer import encoder_parts
-
-    parts = (part.removeprefix("run:") for part in encoder_parts(workdir)[0])
-    return load(workdir, languages=languages if any(map(is_downloaded, parts)) else ())
+    """`load` for text of these languages: a run has its own, and other models are told them."""
+    return load(workdir, languages=languages if _run_folder(workdir) is None else ())
 
 
 def mteb(model: Model, name: str = "clwe_jax/model") -> MtebModel:

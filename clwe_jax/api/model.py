@@ -189,8 +189,8 @@ class Model(SpecialMethods):
           k: maximum number of neighbours.
           to: the language to search; None: all languages.
           layer: as for `encode`, without 'all'.
-          method: 'csls', 'cosine' or, for static vectors, 'inverted_softmax'; None: 'csls', for static
-            vectors 'cosine', because only its scores are comparable between languages.
+          method: 'csls', 'cosine' or 'inverted_softmax'. None: scores are cosines, which alone are comparable
+            between languages; a language model chooses the words of each language by 'csls'.
 
         Returns:
           The neighbours without the word itself, the best first. A warning in the log says that a

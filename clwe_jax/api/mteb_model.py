@@ -15,9 +15,13 @@ import numpy as np
 from clwe_jax import __version__
 from clwe_jax.align import search
 from clwe_jax.api.model import Model
+from clwe_jax.encoders.concatenated import ConcatenatedModels
 from clwe_jax.text.words import languages as language_codes
 
 _JUDGED = 200  # texts by whose words a side's language is told
+# Fields that mteb asks for, and of which a model of ours knows nothing.
+_UNKNOWN = """loader release_date n_parameters memory_usage_mb max_tokens license open_weights
+    public_training_code public_training_data reference training_datasets"""
 
 
 class MtebModel:
@@ -73,24 +77,14 @@ class MtebModel:
         except ImportError as error:
             raise RuntimeError("mteb is missing: pip install 'mteb>=2'") from error
         return ModelMeta(
-            loader=None,
             name=self.name,
             revision=__version__,
-            release_date=None,
             languages=[iso_script(x) for x in self.model.languages],
-            n_parameters=None,
-            memory_usage_mb=None,
-            max_tokens=None,
             embed_dim=self.model.dim,
-            license=None,
-            open_weights=None,
-            public_training_code=None,
-            public_training_data=None,
             framework=[],
-            reference=None,
             similarity_fn_name="cosine",
             use_instructions=False,
-            training_datasets=None,
+            **dict.fromkeys(_UNKNOWN.split()),
         )
 
     def _language(self, texts: Sequence[str], named: Sequence[str]) -> str:
@@ -107,12 +101,17 @@ class MtebModel:
             )
         if len(candidates) == 1:
             return candidates[0]
-        return max(candidates, key=functools.partial(self._known_share, texts[:_JUDGED]))
+        return max(candidates, key=functools.partial(self._count_known, texts[:_JUDGED]))
 
-    def _known_share(self, texts: Sequence[str], language: str) -> float:
-        """The share of the texts' words that the model knows in a language."""
-        words = list(itertools.chain.from_iterable(map(str.split, texts)))
-        return sum(self.model.knows(word, language) for word in words) / max(1, len(words))
+    def _count_known(self, texts: Sequence[str], language: str) -> int:
+        """How many of the texts' words the model knows in a language; of two encoders, what each knows."""
+        loaded = self.model.loaded
+        models = [self.model]
+        if isinstance(loaded, ConcatenatedModels):
+            models = [Model(loaded.first), Model(loaded.second)]
+        words = itertools.chain.from_iterable(map(str.split, texts))
+        asked = itertools.product(models, words)
+        return sum(model.knows(word, language) for model, word in asked)
 
 
 def iso_script(language: str) -> str:

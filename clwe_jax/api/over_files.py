@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import glob
 import itertools
 import math
 import os
@@ -266,23 +267,28 @@ def _arguments(command: str, argv: Sequence[str]) -> argparse.Namespace:
     by_beam = args.pipeline_options is not None
     if command in _LEAST and math.isnan(args.least):
         parser.error("--least=nan: expected a number")
-    if command == "mine":
-        if args.parts is not None and (args.parts < 1 or not by_beam):
-            parser.error(f"--parts={args.parts}: at least 1, and with --pipeline_options only")
+    if command == "mine" and args.parts is not None and (args.parts < 1 or not by_beam):
+        parser.error(f"--parts={args.parts}: at least 1, and with --pipeline_options only")
+    texts = args.files
     if by_beam:
         if not args.out:
             parser.error("--pipeline_options needs --out=FILE")
-        return args
-    for path in args.files:
+        # Those of this machine: Beam looks for the others, which may lie in a bucket.
+        matches = itertools.chain.from_iterable(map(glob.glob, args.files))
+        texts = list(filter(os.path.isfile, matches))
+    for path in texts:
         if not os.path.isfile(path):
             parser.error(f"{path} is not a file")
+    exists = os.path.exists(args.out)
+    if args.out in args.files or exists and any(os.path.samefile(args.out, path) for path in texts):
+        parser.error(f"--out={args.out} would take the place of the text: name another file")
+    if by_beam and "://" in args.out:
+        return args
     folder = os.path.dirname(args.out) or "."
     if not os.path.isdir(folder):
         parser.error(f"--out={args.out}: there is no folder {folder}")
     if os.path.isdir(args.out):
         parser.error(f"--out={args.out} is a folder: name a file")
-    if os.path.exists(args.out) and any(os.path.samefile(args.out, path) for path in args.files):
-        parser.error(f"--out={args.out} would take the place of the text: name another file")
     return args
 
 

@@ -48,7 +48,7 @@ def link_words(
     sides: list[list[Sequence[str]]] = []
     for name, texts, language in zip(("source", "target"), (sources, targets), languages):
         if between_spaces:
-            texts = [text.split() for text in texts]
+            texts = [x.split() if isinstance(x, str) else x for x in texts]
         sentences = [encoder.words(x, language) if isinstance(x, str) else list(x) for x in texts]
         for sentence in sentences:
             check_strings(**{f"{name}[{place}]": word for place, word in enumerate(sentence)})

@@ -48,12 +48,12 @@ class CharacterEncoder(RowEncoder):
         encode_fn: EncodeFn,
         tokenizer: Tokenizer,
         max_length: int,
+        max_characters: int,
         batch_size: int = 64,
-        max_characters: int = spelling.MAX_CHARACTERS,
     ):
         """Args:
         encode_fn, tokenizer, max_length, batch_size: as of `RowEncoder`.
-        max_characters: maximum number of characters of a word.
+        max_characters: number of characters of a word's frame, that of the training.
 
         Raises:
           ValueError: the tokenizer's vocabulary is not one of words.
@@ -138,7 +138,8 @@ def encoder_of(
     # The two functions differ for a projected model.
     encode = objective.encode_for_senses if for_senses else objective.encode
     longest_row = max_length or objective.max_length
-    if reads_characters(objective):
-        return CharacterEncoder(encode, tokenizer, longest_row, batch_size)
-    packs = "segment_ids" in objective.batch_shapes(1, _SHORT)
-    return RowEncoder(encode, tokenizer, longest_row, batch_size, packs)
+    shapes = objective.batch_shapes(1, _SHORT)
+    if "characters" in shapes:
+        frame = shapes["characters"].shape[1]
+        return CharacterEncoder(encode, tokenizer, longest_row, frame, batch_size)
+    return RowEncoder(encode, tokenizer, longest_row, batch_size, "segment_ids" in shapes)

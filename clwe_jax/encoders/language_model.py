@@ -134,9 +134,9 @@ class LanguageModel(LoadedEncoder):
         k: int = 10,
         to: str | None = None,
         layer: Layer | None = None,
-        method: str = "csls",
+        method: str | None = None,
     ) -> list[Neighbour]:
-        """The words nearest to a word, or to the mean of several, largest cosine first.
+        """The words nearest to a word, or to the mean of several; without a method by CSLS, largest cosine first.
 
         Every word is encoded without context. The mean vector of its language, which would outweigh
         the meaning, is subtracted. The first call for a language encodes its frequent words; a warning
@@ -219,7 +219,7 @@ def nearest_words(
     k: int,
     to: str | None,
     layer: Layer | None,
-    method: str,
+    method: str | None,
 ) -> list[Neighbour]:
     """`LanguageModel.neighbours` for models whose vectors lie in one space.
 
@@ -229,7 +229,7 @@ def nearest_words(
     Raises:
       ValueError: layer='all', or a word or a language that the model does not know.
     """
-    method = check_search(k, method)
+    searched = check_search(k, "csls" if method is None else method)
     if layer == "all":
         raise ValueError(
             f"layer='all': neighbours are one layer's, by its number or {MEAN_OF_LAST_LAYERS!r}"
@@ -243,11 +243,12 @@ def nearest_words(
             continue
         index = models[language].index(language, layer)
         count = min(k + 1, len(index.words))  # one more: the word itself may be among them
-        places, _ = index.retriever(method).nearest(query[0], count)
-        cosines = np.asarray(search.unit(index.vectors[places]) @ search.unit(query)[0])
+        places, scores = index.retriever(searched).nearest(query[0], count)
+        if method is None:  # languages are compared, which the scores of CSLS are not made for
+            scores = np.asarray(search.unit(index.vectors[places]) @ search.unit(query)[0])
         near = [
-            Neighbour(index.spelling_of(index.words[place]), language, float(cosine))
-            for place, cosine in zip(places, cosines)
+            Neighbour(index.spelling_of(index.words[place]), language, float(score))
+            for place, score in zip(places, scores)
             if (index.words[place], language) != (normalised, lang)
         ]
         neighbours += near[:k]

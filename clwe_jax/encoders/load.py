@@ -19,19 +19,20 @@ if TYPE_CHECKING:
     from clwe_jax.encoders.language_model import LanguageModel
 
 
-def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
+def load(encoder: str, languages: Sequence[str], option: str = "config.encoder") -> LoadedEncoder:
     """The model that `config.encoder` names.
 
     Args:
       encoder: run:DIR, hf:DIR, laser:DIR or vec:en=FILE,de=FILE; or two of them, as hf:DIR+run:DIR.
       languages: languages that are asked for; of files of vectors each needs one.
+      option: as of `of_vectors`.
 
     Raises:
       ValueError, FileNotFoundError: no such model, or one that cannot be read.
     """
     parts, weight = encoder_parts(encoder)
     if len(parts) == 2:
-        first, second = (load(part, languages) for part in parts)
+        first, second = (load(part, languages, option) for part in parts)
         if weight is not None:
             return ConcatenatedModels(first, second, weight)
         beside = beside_weights.of_run(first, second, parts)
@@ -44,7 +45,7 @@ def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
             f"vec:en=FILE,de=FILE{hint}"
         )
     if kind == "vec":
-        return of_vectors(address, languages, "config.encoder")
+        return of_vectors(address, languages, option)
     if kind in ("hf", "laser"):
         from clwe_jax.encoders import hf_model  # imports optax and orbax, which vectors do without
 
@@ -75,8 +76,8 @@ def of_vectors(files_of: str, languages: Sequence[str] = (), option: str = "vec"
     """Files of word vectors in one space.
 
     Args:
-      languages: the languages that may be there; of one file without a language in its name, its own;
-        (): those of multilingual BERT and all that are named as LANGUAGE=FILE.
+      languages: those of the text, for which names are searched first; of one file that is not LANGUAGE=FILE,
+        its own. With option='vec' or without languages, those of multilingual BERT and all named ones may be there.
       option: the option that names the files, for messages.
 
     Raises:
@@ -86,9 +87,10 @@ def of_vectors(files_of: str, languages: Sequence[str] = (), option: str = "vec"
     if len(languages) == len(named_files) == 1 and not named_files[0][0]:
         paths = {languages[0]: named_files[0][1]}
     else:
-        named_languages = (language for language, _ in named_files if language)
-        candidates = languages or [*options.MBERT_LANGUAGES.split(","), *named_languages]
-        paths = options.vector_files(files_of, candidates, option)
+        others: Sequence[str] = ()
+        if option == "vec" or not languages:
+            others = [*options.MBERT_LANGUAGES.split(","), *filter(None, dict(named_files))]
+        paths = options.vector_files(files_of, languages, option, others)
     normalizer = Normalizer(lower_case=False)
     vectors = {
         language: file_vectors.with_keys(functools.partial(normalizer.key, language=language))

@@ -14,8 +14,8 @@ from clwe_jax.embeddings.vectors import Vectors
 class Neighbour(NamedTuple):
     """A word near another word.
 
-    `score` is the cosine of their vectors, which a language model centers by language; of static vectors it
-    is the score of the chosen method, by default CSLS.
+    `score` is that of the chosen method; where none is chosen, the cosine of their vectors. A language model
+    centers these by language.
     """
 
     word: str

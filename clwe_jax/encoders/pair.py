@@ -138,7 +138,7 @@ class PairModels(LoadedEncoder):
         k: int = 10,
         to: str | None = None,
         layer: Layer | None = None,
-        method: str = "csls",
+        method: str | None = None,
     ) -> list[Neighbour]:
         """The words nearest to a word in the common space."""
         return nearest_words(self.models, word, lang, k, to, layer, method)

@@ -126,4 +126,4 @@ class Bleu(ByIdentity, BleuEvaluation):
 
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Bitext, parallel.SentencePairs]]:
-        return self.context.read_pairs(self.data, "evals.bleu.data", self.max_sentences)
+        return self.context.read_pairs(self.data, self.name, self.max_sentences)

@@ -18,6 +18,7 @@ class Context:
 
     Attributes:
       languages: languages of the run.
+      key: the evaluator's key in config.evals, which errors name; '': its name.
       normalizer: normalizer that spells the words of test files as the run's vocabulary does.
       tokenizer: the run's tokenizer; None for static vectors.
       pairs: directions (source, target) to evaluate; empty: all directions of the test files.
@@ -29,6 +30,7 @@ class Context:
     """
 
     languages: Sequence[str]
+    key: str = ""
     normalizer: Normalizer = Normalizer()
     tokenizer: Tokenizer | None = None
     pairs: Sequence[tuple[str, str]] = ()
@@ -39,7 +41,7 @@ class Context:
     layers: int | None = None
 
     def read_pairs(
-        self, place: str, option: str, limit: int
+        self, place: str, name: str, limit: int
     ) -> list[tuple[parallel.Bitext, parallel.SentencePairs]]:
         """The parallel text of an evaluation: its language pairs, each with at most `limit` sentences (0: all).
 
@@ -47,6 +49,7 @@ class Context:
           FileNotFoundError, ValueError: as of `parallel.find` and `parallel.Reader.read`.
         """
         reader = parallel.Reader()
+        option = f"evals.{self.key or name}.data"
         bitexts = parallel.test_pairs(place, self.languages, option, self.pairs)
         return [(files, reader.read(files, limit)) for files in bitexts]
 

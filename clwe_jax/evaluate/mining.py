@@ -93,8 +93,7 @@ class BitextMining(ByIdentity, MiningEvaluation):
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Bitext, list[str], list[str]]]:
         texts = []
-        arguments = self.data, "evals.mining.data", self.max_sentences
-        for files, pairs in self.context.read_pairs(*arguments):
+        for files, pairs in self.context.read_pairs(self.data, self.name, self.max_sentences):
             source, target = drop_repeats(pairs.source, pairs.target, files.paths[0])
             if len(source) < 12:
                 raise ValueError(

@@ -30,8 +30,8 @@ from clwe_jax.text.corpus.repeats import drop_repeats
 # Endings of a metric's name, one for each score that the papers compare: '' is the cosine itself, the others
 # are those of `nearest_is_translation`.
 _ENDINGS = ("", "_centered", "_csls")
-# CSLS of the encoder's own vectors is also measured with fewer neighbours than the papers' ten: a sentence has one
-# translation, and its tenth neighbour says little. It has no interval and no test of significance.
+# CSLS of `mean`, by each way of pooling, is also measured with fewer neighbours than the papers' ten: a sentence has
+# one translation, and its tenth neighbour says little. It has no interval and no test of significance.
 _FEW_NEIGHBOURS = 3
 _CSLS_OF_FEW = f"_csls_k{_FEW_NEIGHBOURS}"
 _SIF = f"retrieval/{SIF}"  # prefix of the metrics of a language model's sentences by SIF
@@ -49,11 +49,13 @@ def nearest_is_translation(
     Returns:
       Ending of a metric's name -> bool [N] for the sources and bool [N] for the targets. '': by
       cosine; '_centered': by cosine after subtraction of each side's mean; '_csls': by CSLS with the
-      first number of neighbours; '_csls_k3', ...: by CSLS with each further number.
+      first number of neighbours; '_csls_k3', ...: by CSLS with each further number. Zeros find nothing.
 
     Raises:
-      ValueError: a value that is not finite.
+      ValueError: a value that is not finite, or sides with different numbers of rows.
     """
+    if len(source) != len(target):
+        raise ValueError(f"{len(source)} source rows, but {len(target)} rows of their translations")
     csls.check_finite(source)
     csls.check_finite(target)
     # By cosine, then by each CSLS: the nearest target of each source, and the nearest source of each target.
@@ -63,8 +65,10 @@ def nearest_is_translation(
     csls_endings = ["_csls", *(f"_csls_k{count}" for count in neighbourhoods[1:])]
     nearest = {"": plain, "_centered": centered, **dict(zip(csls_endings, by_csls))}
     rows = np.arange(len(source))
+    # A sentence without a vector finds nothing: its zeros are as near to all, and a tie would be the first row.
+    source_rows, target_rows = (np.where(side.any(1), rows, -1) for side in (source, target))
     return {
-        ending: (of_source == rows, of_target == rows)
+        ending: (of_source == source_rows, of_target == target_rows)
         for ending, (of_source, of_target) in nearest.items()
     }
 
@@ -197,18 +201,14 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             accuracies = [float(right[ending][0].mean()) for right in by_layer]
             for layer, accuracy in enumerate(accuracies):
                 yield f"layer{layer}/acc@1{ending}", accuracy
-            last_four = [accuracies[layer] for layer in last_layers(layers - 1)]
-            mean = float(np.mean(last_four))
-            # The interval is that of N sentences, not of 4 N: results of several layers on one sentence are
-            # not independent.
+            mean = float(np.mean([accuracies[layer] for layer in last_layers(layers - 1)]))
+            # The interval is that of N sentences, not of 4 N: layers on one sentence are not independent.
             yield from _with_interval(f"mean_last4{ending}", mean, len(x))
 
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Bitext, list[str], list[str]]]:
         """Each pair of languages with its source and target sentences, without repeated ones."""
-        sentence_pairs = self.context.read_pairs(
-            self.data, option="evals.retrieval.data", limit=self.max_sentences
-        )
+        sentence_pairs = self.context.read_pairs(self.data, self.name, self.max_sentences)
         return [
             (bitext, *drop_repeats(lines.source, lines.target, bitext.paths[0]))
             for bitext, lines in sentence_pairs

@@ -40,7 +40,6 @@ from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
 
 DIRECTIONS = ("forward", "backward")
 BOTH = "both"  # the one sense state of context senses
-_FRAME = 50  # characters of a word, for programs that are compiled without data
 # Keys of a batch: the words that a stream reads, the words to predict, their weights.
 _STREAM = ("words", "target_forward", "weights_forward")
 _BACK = {
@@ -58,7 +57,8 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
       vocab_size: number of words.
       padded_vocab_size: rows of the tables.
       seed: the run's seed.
-      backward: stream of the backward model, the task's `backward` (`data.tasks.BiLm`).
+      backward: stream of the backward model, the task's `backward` (`options.tasks.BiLm`).
+      max_characters: number of characters of a word's frame, the task's.
       specials: name of each special piece, such as '[CLS]' -> its id.
       translations: int32 [vocab_size, languages, T], from `text.dictionary.translations`; None without a
         dictionary.
@@ -71,6 +71,7 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
     vocab_size: int
     padded_vocab_size: int
     backward: str = "reversed"
+    max_characters: int = 50
     seed: int = 0
     specials: Mapping[str, int] = dataclasses.field(default_factory=dict)
     translations: np.ndarray | None = None
@@ -109,7 +110,7 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
         types = dict.fromkeys(integers, jnp.int32) | dict.fromkeys(floats, jnp.float32)
         return {
             **{name: jax.ShapeDtypeStruct((rows, length), kind) for name, kind in types.items()},
-            "characters": jax.ShapeDtypeStruct((distinct, _FRAME), jnp.int32),
+            "characters": jax.ShapeDtypeStruct((distinct, self.max_characters), jnp.int32),
         }
 
     @functools.cached_property

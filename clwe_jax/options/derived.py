@@ -65,26 +65,31 @@ def named_files(names: str) -> list[tuple[str, str]]:
     return files
 
 
-def vector_files(names: str, among: Sequence[str], option: str) -> dict[str, str]:
+def vector_files(
+    names: str, among: Sequence[str], option: str, others: Sequence[str] = ()
+) -> dict[str, str]:
     """Language -> file of vectors.
 
     Args:
       names: as of `named_files`; of a file without a language, a part of its name is one: 'wiki.de.vec'.
       among: the run's languages.
+      others: languages that a file may also have, where its name has none of the run's.
       option: the option that names the files, for messages.
 
     Raises:
       ValueError: a file of no language of the run, or two of one.
     """
     files: dict[str, str] = {}
+    known = [*among, *others]
     for code, path in named_files(names):
         parts = re.split(r"[._-]", os.path.basename(path))
-        language = code or next((part for part in parts if part in among), "")
-        if language not in among or language in files:
+        parts.sort(key=lambda part: part not in among)
+        language = code or next((part for part in parts if part in known), "")
+        if language not in known or language in files:
             why = "names a language twice" if language in files else "is in none of the languages"
             name = f"{code}={path}" if code else path
             raise ValueError(
-                f"{option}: {name!r} {why} ({', '.join(among[:8])}{', ...' if among[8:] else ''}). Expected "
+                f"{option}: {name!r} {why} ({', '.join(known[:8])}{', ...' if known[8:] else ''}). Expected "
                 "one file a language, as de=FILE,en=FILE or wiki.de.vec,wiki.en.vec"
             )
         files[language] = path

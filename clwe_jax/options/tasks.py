@@ -54,6 +54,7 @@ class TaskOptions(Options):
     independent: ClassVar[bool] = True
     parallel: ClassVar[str] = ""  # the parallel text that the task reads; an option of some
     backward: ClassVar[str] = ""  # of the windows of words
+    max_characters: ClassVar[int] = 0  # of the words that a model of characters reads
     labels: ClassVar[str] = "drawn"  # an option of one
 
     def check(self, run: Any, path: str) -> None:

@@ -128,7 +128,7 @@ def _make_each(
             continue
         if hasattr(spec, "data"):
             spec = dataclasses.replace(spec, data=folders.get(f"evals.{key}", spec.data))
-        yield key, registry.build("evaluator", spec, context=context)
+        yield key, registry.build("evaluator", spec, context=dataclasses.replace(context, key=key))
 
 
 def measure(

@@ -51,6 +51,7 @@ def build_objective(
         max_predictions=options.max_predictions(config.data),
         translations=translations,
         backward=config.task.backward,
+        max_characters=config.task.max_characters,
         seed=config.seed,
         label_table=labels,
         specials=specials or {name: i for i, name in enumerate(base_vocab.SPECIALS)},

@@ -1,14 +1,19 @@
 """All kinds of loaded models have the same methods and the same checks of their arguments."""
 
+import re
+
 import numpy as np
 import pytest
 
-from clwe_jax import api, terminal
+from clwe_jax import api, options, terminal
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.pair import PairModels
 from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.options.section import nearest
+from clwe_jax.options.static import StaticRun
+from clwe_jax.options.transfer import TransferRun
 
 
 def language_model():
@@ -110,6 +115,22 @@ def test_what_a_model_lacks_is_said(message, call):
     vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
     with pytest.raises(ValueError, match=f"Static vectors {message}"):
         call(api.Model(StaticSpaces({"en": vectors, "de": vectors}, {}, {}, "en")))
+
+
+@pytest.mark.parametrize("kind", [StaticRun, TransferRun, ClcrRun])
+def test_a_step_of_a_run_that_has_none_is_refused(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    options.write_config(kind(), "run", "..")
+    for name in ("run", "run:run"):
+        with pytest.raises(ValueError, match=f"step=500: {name} .*language model"):
+            api.load(name, step=500)
+
+
+@pytest.mark.parametrize("name", ["hf:bert", "vec:de=x.vec", "hf:bert+run:run", "run:a+run:b"])
+def test_a_step_of_other_models_is_refused(name):
+    with pytest.raises(ValueError, match=f"step=500: {re.escape(name)} .*language model"):
+        api.load(name, step=500)
 
 
 def test_a_folder_without_a_run_names_the_runs_beside_it(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ import clwe_jax
 from clwe_jax import api
 from clwe_jax.api import mteb_model
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders.concatenated import ConcatenatedModels
 from clwe_jax.encoders.spaces import StaticSpaces
 
 GERMAN = ["der Hund, schläft", "die Katze frisst", "das Haus brennt"]
@@ -75,6 +76,19 @@ def test_sides_are_encoded_in_their_languages_and_mined(model):
     pairs = np.asarray(model.similarity_pairwise(german, english[[1, 2, 0]]))
     np.testing.assert_allclose(pairs, scores.max(1), rtol=1e-6)
     np.testing.assert_array_equal(encode(model, GERMAN, "of no pair"), german)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_sides_are_told_apart_by_the_words_of_both_encoders(model, turned):
+    """One knows the words of all languages in each, as the pieces of a downloaded encoder do."""
+    spaces = model.model.loaded.raw
+    names = [*spaces["de"].words, *spaces["en"].words]
+    everywhere = Vectors(names, np.eye(16, dtype=np.float32)[: len(names)])
+    parts = [StaticSpaces({"de": everywhere, "en": everywhere}, {}, {}, "en"), model.model.loaded]
+    both = api.Model(ConcatenatedModels(*(parts[::-1] if turned else parts), 0.5))
+    wrapped = clwe_jax.mteb(both)
+    np.testing.assert_array_equal(encode(wrapped, GERMAN), both.encode(GERMAN, "de"))
+    np.testing.assert_array_equal(encode(wrapped, ENGLISH), both.encode(ENGLISH, "en"))
 
 
 def test_a_subset_in_other_languages_is_refused(model):

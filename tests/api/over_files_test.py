@@ -91,6 +91,18 @@ def test_links_number_the_tokens_between_spaces(tmp_path, capsys):
     assert out.split("\n")[1] == "\t\t"
 
 
+def test_given_words_have_the_links_of_those_between_spaces(model):
+    loaded = api.load(model)
+    texts = "daa,dab dac dad", "eac ead eab"
+    expected = loaded.align(*texts, "de", "en", words="spaces")
+    assert {(x.source, x.target) for x in expected} > {("daa,dab", "eab"), ("dac", "eac")}
+    for sides in (map(str.split, texts), (texts[0], tuple(texts[1].split()))):
+        assert loaded.align(*sides, "de", "en", words="spaces") == expected
+    # A word with a space is one, as it is given.
+    [link] = loaded.align(["daa dab"], ["eab"], "de", "en", words="spaces")
+    assert link.source == "daa dab"
+
+
 def test_text_without_spaces_is_named(model, tmp_path, capsys, caplog):
     (tmp_path / "zh.txt").write_text("我去银行取钱然后回家吃饭。\n" * 3)
     (tmp_path / "en.txt").write_text("ea\n" * 3)
@@ -215,6 +227,26 @@ def test_what_is_wrong_is_said_before_the_model_is_loaded(texts, tmp_path, capsy
         with pytest.raises(SystemExit):
             over_files.main("mine", arguments)
         assert said in capsys.readouterr().err
+
+
+def test_the_texts_are_kept_from_the_result_of_beam(texts, tmp_path, capsys, monkeypatch):
+    """As without Beam; the names of the texts may be patterns, and all of them lie in a bucket."""
+    monkeypatch.setattr(over_files, "_mine_by_beam", lambda _: pytest.fail("mined"))
+    options = ["--model=x", "--languages=de,en", "--pipeline_options=--runner=DirectRunner"]
+    pattern, bucket = f"{tmp_path}/*.t*", "gs://texts/de.txt"
+    (tmp_path / "folder.t").mkdir()
+    for out, said in (
+        (f"{tmp_path}/./a.txt", "would take the place of the text"),
+        (bucket, "would take the place of the text"),
+        (str(tmp_path), "is a folder"),
+        (f"{tmp_path}/no/pairs", "there is no folder"),
+    ):
+        with pytest.raises(SystemExit):
+            over_files.main("mine", [*options, pattern, bucket, f"--out={out}"])
+        assert said in capsys.readouterr().err
+    monkeypatch.setattr(over_files, "_mine_by_beam", lambda _: None)
+    for out in (f"{tmp_path}/pairs", "gs://pairs/de-en.tsv"):
+        over_files.main("mine", [*options, pattern, bucket, f"--out={out}"])
 
 
 def test_nothing_found_and_bad_bytes_are_said(model, texts, tmp_path, capsys, said):

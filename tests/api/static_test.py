@@ -181,6 +181,27 @@ def test_files_of_vectors_are_loaded(planted, tmp_path, monkeypatch):
     assert api.load("run:run").languages == planted.languages
 
 
+def test_files_of_vectors_are_in_the_languages_of_the_text(planted, tmp_path, monkeypatch):
+    """As clwe-jax mine opens them: kab is none of multilingual BERT's languages, and my is Burmese."""
+    monkeypatch.chdir(tmp_path)
+    for name, language in (("my.kab", "de"), ("wiki.en", "en"), ("wiki.fr", "fr")):
+        files.write(f"{name}.vec", planted.loaded.raw[language])
+    planted.loaded.save("run")
+    options.write_config(StaticRun(), "run", "..")
+    given = "vec:my.kab.vec,wiki.en.vec"
+    for model in (given, f"{given},wiki.fr.vec", f"{given},fr=wiki.fr.vec"):
+        loaded = api.load_for(model, ["kab", "en"])
+        assert loaded.languages[:2] == ("kab", "en") and loaded.knows("de4", "kab")
+    for language in ("kab", "en"):  # of several languages one may have vectors
+        [path] = tmp_path.glob(f"*.{language}.vec")
+        assert api.load_for(str(path), ["kab", "en"]).languages == (language,)
+    for model in (f"{given},wiki.fr.vec+run:run", f"run:run+{given},wiki.fr.vec"):
+        assert "en" in api.load_for(model, ["kab", "en"]).languages
+    assert api.load_for(f"{given}+{given}", ["kab", "en"]).languages == ("kab", "en")
+    assert api.load_for("run:run", ["kab", "en"]).languages == planted.languages
+    assert api.load("my.kab.vec").languages == ("my",)
+
+
 @pytest.mark.parametrize("folder", ["a=b", "a,b", "de=a,en=b"])
 def test_a_path_of_vectors_may_hold_the_marks_of_the_option(planted, tmp_path, folder):
     (tmp_path / folder).mkdir()

@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from clwe_jax import options, presets
+from clwe_jax.encoders.batching import Row
 from clwe_jax.encoders.characters import CharacterEncoder, encoder_of
 from clwe_jax.encoders.encode import RowEncoder
 from clwe_jax.encoders.model import ModelEncoder
@@ -21,6 +23,7 @@ from clwe_jax.text.corpus.frequencies import Frequencies
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
+from clwe_jax.training import build
 from clwe_jax.types import Hidden, piece_shapes
 
 WORDS = ("the", "bank", "river", "money")
@@ -37,7 +40,8 @@ class Characters:
     max_length = 16
 
     def batch_shapes(self, rows, length):
-        return dict.fromkeys(("characters", "spelling", "loss_weights", "language_ids"))
+        shapes = dict.fromkeys(("spelling", "loss_weights", "language_ids"))
+        return {**shapes, "characters": jax.ShapeDtypeStruct((rows * length, 50), jnp.int32)}
 
     def encode(self, variables, batch):
         table = variables["characters"][batch["characters"]].sum(1)
@@ -67,6 +71,23 @@ def test_unknown_words_have_vectors_of_their_own():
     np.testing.assert_array_equal(vectors[1], vectors[words.index("quixotic", 2)])
 
 
+@pytest.mark.parametrize("size", [6, 80])
+def test_frames_are_as_long_as_those_of_the_training(size):
+    """Words of the vocabulary and other words, for a model with `task.max_characters=size`."""
+    config = presets.start_from("elmo", "laptop", languages="en,de")
+    config.task.max_characters = size
+    config.model.update(width=8, layers=1, cells=8, filters=((1, 4), (3, 4)), highways=1)
+    objective = build.build_objective(options.parse(config), 9, 16)
+    encoder = encoder_of(objective, tokenizer())
+    words = ["money", "antidisestablishmentarianism" * 2]
+    ids, groups = encoder.tokenizer.encode_words(words)
+    batch = encoder.batch([Row(ids, groups, 0)], 1, 8)
+    found = batch["characters"][batch["spelling"][0, 1:3]]
+    expected = spelling.spell_all([word.encode() for word in words], size)
+    np.testing.assert_array_equal(found, expected)
+    assert objective.batch_shapes(2, 8)["characters"].shape[1] == size
+
+
 def test_an_unknown_word_weighs_most_by_sif():
     counts = Frequencies({"en": 100}, {"en": {"the": 99, "bank": 1}})
     encoder = ModelEncoder(Characters(), tokenizer(), variables(), frequencies=counts)
@@ -78,7 +99,7 @@ def test_an_unknown_word_weighs_most_by_sif():
 
 def test_words_of_the_vocabulary_are_spelt_as_in_training():
     own = tokenizer()
-    encoder = CharacterEncoder(Characters().encode, own, 16)
+    encoder = CharacterEncoder(Characters().encode, own, 16, 50)
     batch = encoder.batch([], 1, 8)
     assert set(np.unique(batch["spelling"])) == {0}  # padding alone
     table = spelling.spell_vocabulary(own.vocabulary)
@@ -89,7 +110,7 @@ def test_words_of_the_vocabulary_are_spelt_as_in_training():
 def test_a_vocabulary_of_pieces_is_refused():
     wrong = types.SimpleNamespace(vocabulary=types.SimpleNamespace(kind="wordpiece"))
     with pytest.raises(ValueError, match="wordpiece"):
-        CharacterEncoder(Characters().encode, wrong, 16)
+        CharacterEncoder(Characters().encode, wrong, 16, 50)
 
 
 def test_anchors_are_means_over_all_occurrences():

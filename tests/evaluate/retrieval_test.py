@@ -16,7 +16,8 @@ def rotation(width, seed=0):
 
 def numpy_matches(x, y, neighbourhood=0):
     """By the definitions: whether the best y of row n is n, and the reverse; 0 neighbours: by cosine."""
-    x, y = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (x, y))
+    # Zeros stay zeros.
+    x, y = (v / np.linalg.norm(v, axis=1, keepdims=True).clip(1e-9) for v in (x, y))
     scores = x @ y.T
     if neighbourhood:
         of_x = np.sort(scores, axis=1)[:, -neighbourhood:].mean(1)
@@ -54,6 +55,34 @@ def test_equals_numpy(neighbourhood):
     for suffix, both in expected.items():
         np.testing.assert_array_equal(found[suffix], both)
         assert 0.05 < np.mean(both) < 0.95 and (both[0] != both[1]).any()
+
+
+def test_a_sentence_without_a_vector_finds_nothing():
+    """Zeros are as near to all: a tie would give them the first row, and CSLS other rows of zeros."""
+    r = np.random.RandomState(4)
+    x = r.standard_normal((40, 8)) + 1
+    y = x + 0.7 * r.standard_normal((40, 8))
+    x[[0, 7, 9]] = 0
+    y[[0, 9, 11]] = 0
+    naive = {
+        "": numpy_matches(x, y),
+        "_centered": numpy_matches(x - x.mean(0), y - y.mean(0)),
+        "_csls": numpy_matches(x, y, 3),
+        "_csls_k5": numpy_matches(x, y, 5),
+    }
+    assert all(both[side][0] for both in naive.values() for side in (0, 1))
+    found = retrieval.nearest_is_translation(x, y, (3, 5))
+    for ending, (ahead, back) in naive.items():
+        expected = ahead & x.any(1), back & y.any(1)
+        np.testing.assert_array_equal(found[ending], expected)
+        assert not expected[0][0] and expected[0].any()
+
+
+def test_sides_of_different_numbers_are_refused():
+    x = np.ones((3, 2))
+    for sides in ((x, x[:2]), (x[:2], x)):
+        with pytest.raises(ValueError, match=f"{len(sides[0])} .* {len(sides[1])}"):
+            retrieval.nearest_is_translation(*sides)
 
 
 def test_repeated_sentences_count_once(tmp_path, caplog):

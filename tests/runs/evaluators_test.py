@@ -73,6 +73,14 @@ def test_the_key_decides_nothing_but_the_path(folder, model):
     assert figures["retrieval/bli/de-en/p@1"] == 1 and "retrieval/mean" not in figures
 
 
+@pytest.mark.parametrize("name", ["retrieval", "mining", "bleu"])
+def test_an_error_names_the_option_of_the_key(folder, name):
+    for key in ("tatoeba", name):
+        config = config_of(**{key: dict(name=name, data=str(folder / "missing"))})
+        with pytest.raises(FileNotFoundError, match=f"config.evals.{key}.data=.*missing"):
+            evaluators.build(config.evals, CONTEXT)
+
+
 def test_folders_stand_for_the_option(folder, model):
     config = config_of(bli=dict(name="bli", data="pocket"), other=dict(name="bli", data="pocket"))
     folders = {"evals.bli": str(folder / "first"), "evals.other": ""}

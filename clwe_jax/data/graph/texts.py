@@ -188,7 +188,7 @@ class Pipeline(abc.ABC):
             yield chunks.of_language(tf.constant(waiting), number)
 
     def _fingerprint(self, *more: Any) -> str:
-        """A hash of all settings that the stream depends on, and of `own`."""
+        """A hash of all settings that the stream depends on, and of `more`."""
         shaping = [getattr(self.data, name) for name in _SHAPING]
         making = {
             name: value

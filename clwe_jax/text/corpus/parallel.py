@@ -90,7 +90,7 @@ def find(place: str, languages: Sequence[str], option: str) -> list[Bitext]:
 def test_pairs(
     place: str, languages: Sequence[str], option: str, asked: Sequence[tuple[str, str]] = ()
 ) -> list[Bitext]:
-    """The language pairs of an evaluation: each once, sorted by name; there may be none.
+    """The language pairs of an evaluation: each once, also of both orders, sorted by name; there may be none.
 
     Args:
       asked: pairs to evaluate, in both orders; (): all pairs.
@@ -104,10 +104,11 @@ def test_pairs(
         if asked and (files.source, files.target) not in asked:
             left_out.append(files.name)
             continue
-        first = by_name.setdefault(files.name, files)
+        reverse = by_name.get(f"{files.target}-{files.source}")
+        first = reverse or by_name.setdefault(files.name, files)
         if first is not files:
             logging.warning(
-                "%s: left out, as %s is also in %s", files.paths[0], files.name, first.paths[0]
+                "%s: left out, as %s is also in %s", files.paths[0], first.name, first.paths[0]
             )
     if left_out:
         logging.info(

@@ -49,6 +49,16 @@ def test_a_pair_that_stands_there_twice_is_read_once(tmp_path, said):
     assert "de-en is also in" in said.text
 
 
+def test_a_pair_that_stands_there_in_both_orders_is_read_once(tmp_path, said):
+    """Both would be measured in both directions, under the same names."""
+    for name in ("de-en.de", "de-en.en", "en-de.en", "en-de.de", "en-fr.en", "en-fr.fr"):
+        (tmp_path / name).write_text(f"{name}\n")
+    pairs = find(tmp_path, ("en", "de", "fr"))
+    assert [pair.name for pair in pairs] == ["de-en", "en-fr"]
+    assert read(pairs[0]) == (["de-en.de"], ["de-en.en"])
+    assert re.search("en-de.en: left out, as de-en is also in .*de-en.de", said.text)
+
+
 def test_odd_bytes_are_taken(tmp_path, said):
     source = b"\xef\xbb\xbfeins\r\nzw\xffei\r\n \r\nvier\xe2\x80\xa8f\xc3\xbcnf\r\n\r\n\r\n"
     write(tmp_path, deu_eng_deu=source, deu_eng_eng="one\ntwo\nthree\nfour\n\n\n")
