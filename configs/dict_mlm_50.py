@@ -33,7 +33,6 @@ At :laptop the matrices of the layers learn by Muon, also in the configs that st
   --config.optimizer.name=adamw --config.optimizer.groups.matrices.learning_rate=3e-3
 
 On your own text, in minutes: configs/dict_mlm_text.py.
-
 Expected at :laptop: eight of ten sentences find their translation by CSLS. At :paper, not measured by us, Table 1
 of the paper: NER 71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4.
 """

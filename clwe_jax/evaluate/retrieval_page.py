@@ -114,10 +114,7 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
         )
     weighted = figures.by_pair(run.figures, _WEIGHTED)
     if weighted:
-        text += (
-            " SIF: words weighted, as in `encode`, by a / (a + p), where p is their share in the "
-            "run's text and a is .001."
-        )
+        text += " SIF, as in `encode`: words weigh a / (a + p), p their share of the run's text, a .001."
     with_floor = [how for how, headline in _LAST.items() if headline.floor(run.figures)]
     if with_floor:
         text += floor.TEXT
@@ -142,14 +139,9 @@ def section(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
             _NAME, pairs, columns, by_pair, "Pair", levels=levels, title=title + of_tests, note=note
         )
         if weighted:
+            sif = f"{title}, SIF{of_tests}"
             blocks += table(
-                _WEIGHTED,
-                pairs,
-                weighted_columns,
-                weighted,
-                "Pair",
-                levels=levels,
-                title=f"{title}, SIF{of_tests}",
+                _WEIGHTED, pairs, weighted_columns, weighted, "Pair", levels=levels, title=sif
             )
     lines = [Line(method, headline.mean) for method, headline in _LAST.items()]
     steps = finite(run.series.get(lines[0].metric, {}))
