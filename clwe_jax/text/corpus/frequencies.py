@@ -18,8 +18,7 @@ SIF = "sif"
 INFORMATION = "information"
 _A = 1e-3  # of SIF
 _POWER = 1.5  # of the information
-# Words of a language that are kept. A rarer word weighs 1. Its information may be less, but with the weight of the
-# rarest word kept the vectors of a small text find 1 to 2 points fewer news sentences in Basque, as many in Swahili.
+# Words of a language that are kept. A rarer word weighs 1, though its information may be less (docs/lessons.md).
 MAX_WORDS = 20_000
 _SHIFT = 2.7  # of ranks, in the law of Zipf and Mandelbrot
 _RUNNING = 1_000_000  # running words of counts that follow from ranks
