@@ -250,21 +250,25 @@ def build(
 def normalizer_of(config: options.Run) -> Normalizer:
     """The normalizer of a run's text and dictionaries.
 
-    A vocabulary of Hugging Face brings its own; `config.data.lower_case` must agree with it.
+    The vocabulary of a run or of Hugging Face brings its own; `config.data` must agree with it.
 
     Raises:
-      ValueError: it does not, or `config.data.simplify_chinese` is set too.
+      ValueError: it does not.
     """
     of_config = Normalizer(config.data.lower_case, config.data.simplify_chinese)
     path = config.vocabulary_path
-    if not path or not hf_tokenizer.is_folder(path):
+    if path and os.path.exists(os.path.join(path, "text.json")):
+        of_model = Tokenizer.load(path).normalizer
+    elif path and hf_tokenizer.is_folder(path):
+        of_model = hf_tokenizer.normalizer(path)
+    else:
         return of_config
-    of_model = hf_tokenizer.normalizer(path)
-    if (of_model.lower_case, False) != (of_config.lower_case, of_config.simplify_chinese):
+    simplify = of_model.simplify_chinese
+    if (of_model.lower_case, simplify) != (of_config.lower_case, of_config.simplify_chinese):
         raise ValueError(
             f"config.vocab.path={path} has a vocabulary of text "
             f"{'in lower case' if of_model.lower_case else 'with its case'}: "
-            f"--config.data.lower_case={of_model.lower_case} --config.data.simplify_chinese=False"
+            f"--config.data.lower_case={of_model.lower_case} --config.data.simplify_chinese={simplify}"
         )
     return of_model
 
