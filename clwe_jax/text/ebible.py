@@ -112,12 +112,12 @@ def _bible(row: dict[str, str]) -> Bible:
 def _choose(wanted: str, bibles: Sequence[Bible]) -> Bible:
     """The translation of a name, or the freest one of a language."""
     by_name = {bible.name: bible for bible in bibles}
-    code = language_codes.parse_tag(wanted).code
-    if code == "en" and _ENGLISH in by_name:
-        wanted = _ENGLISH
     # A short name such as 'ckb' is the language's code too, and means the language.
     if wanted in by_name and len(wanted) > 3:
         return by_name[wanted]
+    code = language_codes.parse_tag(wanted).code
+    if code == "en" and _ENGLISH in by_name:
+        return by_name[_ENGLISH]
     of_language = sorted((x for x in bibles if x.code == code), key=lambda x: (x.rank, x.name))
     if not of_language:
         hint = language_codes.hint(wanted, sorted({bible.code for bible in bibles}))

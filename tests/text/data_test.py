@@ -283,3 +283,13 @@ def test_bibles_are_fetched_with_their_licences(served, tmp_path, said, capsys):
     capsys.readouterr()
     data.main(["ebible", "--languages=list", f"--out={tmp_path}"])
     assert "abt\tabt_maprik\tAmbulas\t\tCC BY-NC-ND 4.0, Wycliffe" in capsys.readouterr().out
+
+
+def test_a_named_english_bible_is_fetched(served, tmp_path):
+    contents, asked = served
+    table = LICENCES.replace("engBBE", "eng_bbe")
+    contents[f"{ebible.ADDRESS}metadata/licences.tsv"] = table.encode()
+    for wanted, file in (("eng_bbe", "eng-eng-bbe"), ("en", "eng-engwebp"), ("eng", "eng-engwebp")):
+        contents[f"{ebible.ADDRESS}corpus/{file}.txt"] = b""
+        data.main(["ebible", f"--languages={wanted}", f"--out={tmp_path / wanted}"])
+        assert asked[-1].endswith(f"{file}.txt")
