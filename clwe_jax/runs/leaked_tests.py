@@ -49,6 +49,8 @@ _LEARNED: dict[tuple[str, str], tuple[str, Finder]] = {
     ("data", "pairs"): ("parallel", _find_pairs),
     ("task", "parallel"): ("parallel", _find_pairs),
     ("finish", "pairs"): ("parallel", _find_pairs),
+    ("compare", "parallel"): ("parallel", _find_pairs),
+    ("clcr", "parallel"): ("parallel", _find_pairs),
 }
 _TESTS: dict[str, Finder] = dict.fromkeys(
     ("retrieval", "bleu", "mining"), _find_pairs

@@ -96,6 +96,20 @@ def test_a_report_has_a_line(folders, tmp_path):
     assert leaked_tests.describe({"data": {"source": "tfds:x"}, "evals": {}}, "") == ""
 
 
+@pytest.mark.parametrize("section", ["compare", "clcr"])
+def test_a_report_looks_at_the_parallel_text_of_comparisons_and_of_clcr(folders, tmp_path, section):
+    _, tests = folders
+    text = tmp_path / "pairs"
+    text.mkdir()
+    (text / "en-de.tsv").write_text(TEXT[0], encoding="utf-8")
+    values = {
+        "data": {"languages": "en,de", "source": "pocket"},
+        section: {"parallel": str(text)},
+        "evals": {"similarity": {"data": tests}},
+    }
+    assert "1 of 4 different" in leaked_tests.describe(values, str(tmp_path))
+
+
 def test_a_report_reads_only_the_files_that_the_run_reads(folders, tmp_path):
     _, tests = folders
     text = tmp_path / "corpora"
