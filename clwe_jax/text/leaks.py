@@ -26,6 +26,7 @@ import numpy as np
 from clwe_jax import atomic, terminal
 from clwe_jax.text.corpus.repeats import sentence_key
 from clwe_jax.text.lines import LineCounts, iterate_blocks
+from clwe_jax.text.unpacking import strip_compression
 from clwe_jax.text.words import characters
 
 _LEAST = 3  # words of a sentence that is looked for
@@ -118,7 +119,9 @@ def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) 
         for number, sentence in _sentences(path, limit, unread_files):
             lines += 1
             key = sentence_key(sentence)
-            shares = {key: 1.0} if key in places else _find_near(key, tests_with, sizes)
+            shares = _find_near(key, tests_with, sizes)
+            if key in places:
+                shares[key] = 1.0
             for test, share in shares.items():
                 if share > best.get(test, (0.0, None))[0]:
                     best[test] = share, (path, number)
@@ -173,11 +176,12 @@ def files(places: Iterable[str]) -> Iterator[str]:
 def _sentences(path: str, limit: float | None, unread: dict[str, str]) -> Iterator[tuple[int, str]]:
     """The columns of a file's lines with the lines' numbers; a file that is no text goes to `unread`."""
     number = 0
+    is_treebank = strip_compression(path).endswith(".conllu")
     try:
         for block in iterate_blocks(path, LineCounts(), limit):
             for line in block:
                 number += 1
-                if path.endswith(".conllu"):
+                if is_treebank:
                     line = line.removeprefix(_COMMENT) if line.startswith(_COMMENT) else ""
                 yield from ((number, column) for column in line.split("\t") if column.strip())
     except (OSError, ValueError) as error:

@@ -1,5 +1,7 @@
 """Copies and near copies of test sentences by file and line; what is no copy; the command."""
 
+import gzip
+
 import pytest
 
 from clwe_jax.runs import leaked_tests
@@ -45,6 +47,14 @@ def test_copies_and_near_copies_are_named(folders):
     assert "near copies of 2 more; together 3, 1 of set.de, 1 of set.en, 1 of set.zh" in str(found)
 
 
+def test_a_copy_of_a_test_may_be_a_near_copy_of_others(tmp_path):
+    line = "The old man walked slowly to the green house"
+    (tmp_path / "text").write_text(line, encoding="utf-8")
+    (tmp_path / "tests").write_text(f"{line}.\n{line} today.", encoding="utf-8")
+    found = leaks.find([f"{tmp_path}/text"], [f"{tmp_path}/tests"])
+    assert [round(x.share, 2) for x in found.leaks] == [1, 0.88]
+
+
 def test_a_file_of_tests_is_no_text(folders):
     text, tests = folders
     assert not leaks.find([tests], [tests]).leaks
@@ -76,11 +86,13 @@ def test_links_to_folders_are_followed(folders, tmp_path):
     assert leaks.find([f"{tmp_path}/linked"], [tests]).lines == 6
 
 
-def test_treebanks_are_read_by_their_sentences(folders, tmp_path):
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_treebanks_are_read_by_their_sentences(folders, tmp_path, ending):
     text, _ = folders
     line = "# text = The weather is fine today.\n1\tThe\tthe\tDET\n"
-    (tmp_path / "en.conllu").write_text(line, encoding="utf-8")
-    [found] = leaks.find([text], [f"{tmp_path}/en.conllu"]).leaks
+    with (gzip.open if ending else open)(f"{tmp_path}/en.conllu{ending}", "wb") as file:
+        file.write(line.encode())
+    [found] = leaks.find([text], [f"{tmp_path}/en.conllu{ending}"]).leaks
     assert found.test[1] == 1 and found.text[1] == 1
 
 
