@@ -107,6 +107,14 @@ def making_folder(path: str | os.PathLike[str]) -> Iterator[str]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def remove_folder(path: str) -> None:
+    """Deletes a folder, which has another name while some of its files are left; an error leaves the rest."""
+    unwanted = f"{path.removesuffix('.tmp')}.{os.getpid()}.tmp"
+    with contextlib.suppress(OSError):
+        os.rename(path, unwanted)
+        shutil.rmtree(unwanted)
+
+
 def user_cache(*names: str) -> str:
     """A path in the project's folder of the user's cache: XDG_CACHE_HOME, else ~/.cache."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")

@@ -132,7 +132,7 @@ def trim(max_bytes: int) -> None:
     for _, bytes_, path in sorted(folders):
         if size <= max_bytes:
             break
-        shutil.rmtree(path, ignore_errors=True)
+        atomic.remove_folder(path)
         size -= bytes_
 
 
