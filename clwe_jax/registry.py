@@ -29,6 +29,7 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     # TensorFlow.
     "adopt_options": {
         "pretrain": "clwe_jax.interop.configuration:adopt_options",
+        "project": "clwe_jax.interop.configuration:adopt_options",
         "transfer": "clwe_jax.text.labelled.labelled_languages:adopt_options",
         "compare": "clwe_jax.text.dictionary.compared_words:adopt_options",
     },
