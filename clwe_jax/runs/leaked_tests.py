@@ -12,6 +12,7 @@ from clwe_jax.text import leaks, stamps
 from clwe_jax.text.corpus import corpora, parallel_files
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.labelled import folders
+from clwe_jax.text.unpacking import is_readable
 
 # (place, languages of the run) -> the files there that the run reads.
 Finder = Callable[[str, Sequence[str]], Iterable[str]]
@@ -120,7 +121,7 @@ def _find_files(find: Finder, place: str, languages: Sequence[str]) -> list[str]
     if not languages or os.path.isfile(place):
         find = _find_all
     try:
-        return sorted(find(place, languages))
+        return sorted(filter(is_readable, find(place, languages)))
     except (OSError, ValueError):
         return []  # such as 'mined': what the run reads it has found
 

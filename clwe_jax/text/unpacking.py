@@ -73,6 +73,11 @@ def find_packed(path: str) -> str:
     return next(filter(os.path.isfile, names), "")
 
 
+def is_readable(path: str) -> bool:
+    """Whether a path leads to a file that may be read: to no pipe, and by no dangling link."""
+    return os.path.isfile(path) and os.access(path, os.R_OK)
+
+
 @contextlib.contextmanager
 def open_binary(path: str) -> Iterator[BinaryIO]:
     """Opens a file of text and yields its unpacked bytes.

@@ -1,6 +1,7 @@
 """Copies and near copies of test sentences by file and line; what is no copy; the command."""
 
 import gzip
+import os
 
 import pytest
 
@@ -102,6 +103,7 @@ def test_a_report_has_a_line(folders, tmp_path):
         "data": {"source": f"text:{text}", "dictionaries": "", "pairs": "mined"},
         "evals": {"retrieval": {"data": tests}, "mlm": {}},
     }
+    os.symlink("nowhere", f"{tests}/dangling.de")
     line = leaked_tests.describe(values, str(tmp_path))
     assert line.startswith("Test sentences in the text that the run learned from: 1 of 4")
     assert line.endswith(f"clwe-jax leaks --text={text} --tests={tests} names them.")
