@@ -30,7 +30,7 @@ from clwe_jax.text.corpus.verse_files import Faults, Verses
 from clwe_jax.text.corpus.verse_references import Selection
 from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
 from clwe_jax.text.unpacking import open_binary
-from clwe_jax.text.words.languages import code_of
+from clwe_jax.text.words.languages import find_name
 
 _SAMPLED = 1_000  # lines of a table that show which columns are text
 _NO_TEXT = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?|(https?|file)://\S+|", re.IGNORECASE)
@@ -256,11 +256,14 @@ class Reader:
         if path not in self._units:
             with open_binary(path) as file:
                 self._units[path] = list(tmx.read_units(path, file))
-        pair = code_of(files.source), code_of(files.target)
         units = self._units[path]
-        sentence_pairs = [(x[pair[0]], x[pair[1]]) for x in units if x.keys() >= set(pair)]
+        codes = sorted(set().union(*units))
+        pair = find_name(files.source, codes), find_name(files.target, codes)
+        # Two scripts of a language have one code.
+        sentence_pairs = [(x[pair[0]], x[pair[1]]) for x in units if len(x.keys() & set(pair)) == 2]
         lacking = sum(not x.keys().isdisjoint(pair) for x in units) - len(sentence_pairs)
-        skipped = {f"units of {path} without one of {', '.join(pair)}": lacking} if lacking else {}
+        names = f"{files.source}, {files.target}"
+        skipped = {f"units of {path} without one of {names}": lacking} if lacking else {}
         return sentence_pairs[: limit or None], skipped
 
     def _read_verses(
