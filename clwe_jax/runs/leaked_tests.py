@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import shlex
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from clwe_jax.cached import CachedResult
@@ -91,7 +92,8 @@ def describe(values: Mapping[str, Any], workdir: str) -> str:
     text_files = list(dict.fromkeys(itertools.chain.from_iterable(text.values())))
     test_files = list(dict.fromkeys(itertools.chain.from_iterable(tests.values())))
     embedded = all(place.startswith(pocket) for place in text)
-    command = f"clwe-jax leaks --text={','.join(text)} --tests={','.join(tests)}"
+    arguments = [f"--text={','.join(text)}", f"--tests={','.join(tests)}"]
+    command = f"clwe-jax leaks {shlex.join(arguments)}"
     return CachedResult(
         os.path.join(workdir, _KEPT),
         {"text": list(text), "tests": list(tests)},
