@@ -205,6 +205,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if missing:
         sys.exit(f"error: {missing[0]} is neither a file nor a folder")
     leaks = find(*sides)
+    for path, reason in leaks.unread.items():
+        print(f"not read: {path} ({reason})")
     if not leaks.tests:
         sys.exit(
             f"error: {options.tests} has no sentence of {_LEAST} words or more: name files with a sentence a line, or in columns"
@@ -214,8 +216,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(leaks)
     for leak in leaks.leaks[:_LISTED]:
         print(f"  {_name(leak.test)} {_kind(leak)} {_name(leak.text)}: {leak.sentence}")
-    for path, reason in leaks.unread.items():
-        print(f"  not read: {path} ({reason})")
     if options.out:
         rows = ["test\tkind\ttext\tsentence"]
         rows += [f"{_name(x.test)}\t{_kind(x)}\t{_name(x.text)}\t{x.sentence}" for x in leaks.leaks]

@@ -75,6 +75,7 @@ def test_the_command(folders, tmp_path, capsys):
         leaks.main([f"--text={text}", "--tests=nowhere"])
     with pytest.raises(SystemExit, match="no sentence of 3 words"):
         leaks.main([f"--text={text}", f"--tests={tmp_path}/text/wide.txt"])
+    assert "not read" in capsys.readouterr().out
     (tmp_path / "empty").mkdir()
     with pytest.raises(SystemExit, match="empty has no line of text"):
         leaks.main([f"--text={tmp_path}/empty", f"--tests={tests}"])
