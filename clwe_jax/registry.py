@@ -243,7 +243,7 @@ def build(kind: str, part: Options, **arguments: Any) -> Any:
     Args:
       kind: a table of the registry.
       part: the section. A class with a field `options` takes it whole, others take its options.
-      given: further arguments of the class.
+      arguments: further arguments of the class.
     """
     from clwe_jax.options.section import values_of
 

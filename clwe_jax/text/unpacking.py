@@ -242,7 +242,7 @@ def describe_kind(head: bytes, path: str) -> str:
 def unpacked_copy(path: str) -> str:
     """A path of the same text for programs that read plain and gzip files by their names.
 
-    The copy of another file is kept in the user's cache until the file changes.
+    The copy of another file is kept in the user's cache; a changed file gets another copy, and none is deleted.
     """
     is_gzip = _read_head(path).startswith(_GZIP)
     if is_gzip == path.endswith(".gz") and is_gzip == is_packed(path):

@@ -2,7 +2,7 @@
 
 The release (Artetxe and Schwenk 2019) has `93langs.fcodes`, lines `a b count`; the encoder's file has
 the ids of the pieces, in which '@@' ends a piece that is not its word's last. `93langs.fvocab` lists
-the same pieces, and is not read.
+the same pieces; only `read`, of a vocabulary without the encoder, needs it.
 """
 
 from __future__ import annotations
