@@ -66,7 +66,7 @@ def load(path: str) -> Vocabulary:
             return subword_vocab.SentencePieceVocabulary(content)
         lines = [x.removesuffix("\r") for x in content.decode("utf-8-sig").split("\n")]
         if word_vocab.is_word_list(lines):
-            return word_vocab.parse(filter(None, lines))
+            return word_vocab.parse(lines)
         # A line is an id of the model's weights, also an empty one.
         while lines and not lines[-1]:
             lines.pop()

@@ -84,7 +84,7 @@ def is_word_list(lines: Sequence[str]) -> bool:
 
 
 def parse(lines: Iterable[str]) -> WordVocabulary:
-    """The vocabulary of lines `word` (the format of ELMo's vocabularies) or `word TAB count`.
+    """The vocabulary of lines `word` (the format of ELMo's vocabularies), `word TAB count` or nothing.
 
     Raises:
       ValueError: a line in another format, or a word that occurs twice; the message names the line.
@@ -93,6 +93,8 @@ def parse(lines: Iterable[str]) -> WordVocabulary:
     counts = []
     line_of = {}
     for number, line in enumerate(lines, 1):
+        if not line:
+            continue
         word, tab, count = line.partition("\t")
         try:
             counts.append(float(count) if tab else 0.0)
