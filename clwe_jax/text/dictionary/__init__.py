@@ -6,6 +6,7 @@ The files are MUSE's, `xx-yy.txt` and its parts, JMdict, `JMdict*`, and Wiktiona
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -21,6 +22,7 @@ from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.dictionary.merger import Merger, compose, read_files
 from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import RULES
 from clwe_jax.text.dictionary.pair_files import PairFile, read_pairs
 
 __all__ = ["CLEANINGS", "Dictionary", "from_cache", "load", "read_pairs", "test_words", "to_cache"]
@@ -76,7 +78,7 @@ def load(
     pivot = dictionary_files.pivot_of(files, languages, pivot)
     tests = dictionary_files.tests(exclude, languages)
     judged = dictionary_files.find_rejected(directory_or_files, languages)
-    options = [normalizer.lower_case, normalizer.simplify_chinese, languages, sorted(clean)]
+    options = [dataclasses.astuple(normalizer), RULES, languages, sorted(clean)]
     options += [pivot] * bool(pivot)
     path = _cache_path(cache_dir, files + judged, tests, options)
     dictionary = from_cache(path) if path else None
