@@ -24,15 +24,13 @@ def _find_all(place: str, languages: Sequence[str]) -> Iterable[str]:
 
 
 def _find_text(place: str, languages: Sequence[str]) -> Iterable[str]:
-    by_language = [corpora.files_of(place, language) for language in languages]
-    return itertools.chain.from_iterable(by_language)
+    return itertools.chain.from_iterable(corpora.files_of(place, x) for x in languages)
 
 
 def _find_pairs(place: str, languages: Sequence[str]) -> Iterable[str]:
     bitexts, _ = parallel_files.find(place, languages, "pairs")
     # Verses that are held out stand in a file that is learned from.
-    paths = (bitext.paths for bitext in bitexts if not bitext.selection.parts)
-    return set(itertools.chain.from_iterable(paths))
+    return set().union(*(bitext.paths for bitext in bitexts if not bitext.selection.parts))
 
 
 def _find_dictionaries(place: str, languages: Sequence[str]) -> Iterable[str]:
@@ -54,9 +52,8 @@ _LEARNED: dict[tuple[str, str], tuple[str, Finder]] = {
     ("compare", "parallel"): ("parallel", _find_pairs),
     ("clcr", "parallel"): ("parallel", _find_pairs),
 }
-_TESTS: dict[str, Finder] = dict.fromkeys(
-    ("retrieval", "bleu", "mining"), _find_pairs
-)  # evaluators
+# Evaluators, whose other tests are all files of their folders.
+_TESTS: dict[str, Finder] = dict.fromkeys(("retrieval", "bleu", "mining"), _find_pairs)
 _POCKET_TESTS = "retrieval"
 _KEPT = "leaks.json"  # the line in the run's folder, for the next report
 # Bytes of each file that are read: some seconds beside a training. Those of the embedded world are small runs'.
@@ -91,15 +88,13 @@ def describe(values: Mapping[str, Any], workdir: str) -> str:
         return ""
     text_files = list(dict.fromkeys(itertools.chain.from_iterable(text.values())))
     test_files = list(dict.fromkeys(itertools.chain.from_iterable(tests.values())))
-    embedded = all(place.startswith(pocket) for place in text)
+    limit = _MOST_OF_POCKET if all(place.startswith(pocket) for place in text) else _MOST
     arguments = [f"--text={','.join(text)}", f"--tests={','.join(tests)}"]
     command = f"clwe-jax leaks {shlex.join(arguments)}"
     return CachedResult(
         os.path.join(workdir, _KEPT),
         {"text": list(text), "tests": list(tests)},
-        functools.partial(
-            _find, text_files, test_files, _MOST_OF_POCKET if embedded else _MOST, command
-        ),
+        functools.partial(_find, text_files, test_files, limit, command),
         stamps=stamps.stamps([*text_files, *test_files]),
         required=False,
     ).result()

@@ -29,8 +29,6 @@ from clwe_jax.text.vocab.tokenizer import Tokenizer
 
 # Evaluator -> folder of its test files that the embedded world writes.
 _POCKET_TESTS = {"retrieval": "retrieval", "bli": "bli", "bleu": "retrieval", "mining": "retrieval"}
-
-
 # Key of a folder -> its option; the others follow data.pairs where they are not set.
 _PARALLEL = {"pairs": "data.pairs", "parallel": "task.parallel", "finish": "finish.pairs"}
 
@@ -256,13 +254,12 @@ def normalizer_of(config: options.Run) -> Normalizer:
       ValueError: it does not.
     """
     of_config = Normalizer(config.data.lower_case, config.data.simplify_chinese)
+    of_model = of_config
     path = config.vocabulary_path
     if path and os.path.exists(os.path.join(path, "text.json")):
         of_model = Tokenizer.load(path).normalizer
     elif path and hf_tokenizer.is_folder(path):
         of_model = hf_tokenizer.normalizer(path)
-    else:
-        return of_config
     simplify = of_model.simplify_chinese
     if (of_model.lower_case, simplify) != (of_config.lower_case, of_config.simplify_chinese):
         raise ValueError(

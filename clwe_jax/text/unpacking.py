@@ -147,14 +147,10 @@ def is_packed(path: str) -> bool:
 
 
 def _decompress(raw: BinaryIO, head: bytes, path: str, stack: contextlib.ExitStack) -> BinaryIO:
-    if head.startswith(_GZIP):
-        return cast(BinaryIO, stack.enter_context(gzip.open(raw)))
-    if head.startswith(_BZIP2):
-        return cast(BinaryIO, stack.enter_context(bz2.open(raw)))
-    if head.startswith(_XZ):
-        return cast(BinaryIO, stack.enter_context(lzma.open(raw)))
-    if head.startswith(_ZSTD):
-        return cast(BinaryIO, stack.enter_context(zstd.open(raw)))
+    openers = {_GZIP: gzip.open, _BZIP2: bz2.open, _XZ: lzma.open, _ZSTD: zstd.open}
+    for mark, opener in openers.items():
+        if head.startswith(mark):
+            return cast(BinaryIO, stack.enter_context(opener(raw)))
     if head.startswith(_ZIP):
         archive = stack.enter_context(zipfile.ZipFile(raw))
         return cast(BinaryIO, stack.enter_context(archive.open(_only_member(archive, path))))

@@ -78,8 +78,7 @@ def load(
     pivot = dictionary_files.pivot_of(files, languages, pivot)
     tests = dictionary_files.tests(exclude, languages)
     judged = dictionary_files.find_rejected(directory_or_files, languages)
-    options = [dataclasses.astuple(normalizer), RULES, languages, sorted(clean)]
-    options += [pivot] * bool(pivot)
+    options = [dataclasses.astuple(normalizer), RULES, languages, sorted(clean), pivot]
     path = _cache_path(cache_dir, files + judged, tests, options)
     dictionary = from_cache(path) if path else None
     if dictionary is None:
@@ -232,14 +231,10 @@ def _distinct(merger: Merger) -> int:
 
 
 def _leave_out_identical(merger: Merger) -> None:
-    words = {language: list(numbers) for language, numbers in merger.numbers.items()}
+    words = {x: np.array(list(numbers), object) for x, numbers in merger.numbers.items()}
 
     def keep(left, right, a, b):
-        lefts = words[left]
-        rights = words[right]
-        return np.fromiter(
-            (lefts[i] != rights[j] for i, j in zip(a.tolist(), b.tolist())), np.bool_, len(a)
-        )
+        return words[left][a] != words[right][b]
 
     _filter(merger, keep)
 

@@ -89,7 +89,6 @@ def parse(lines: Iterable[str]) -> WordVocabulary:
     Raises:
       ValueError: a line in another format, or a word that occurs twice; the message names the line.
     """
-    pieces = []
     counts = []
     line_of = {}
     for number, line in enumerate(lines, 1):
@@ -104,8 +103,7 @@ def parse(lines: Iterable[str]) -> WordVocabulary:
             ) from None
         if line_of.setdefault(word, number) != number:
             raise ValueError(f"line {number}: {word[:80]!r} stands in line {line_of[word]} already")
-        pieces.append(word)
-    return WordVocabulary(pieces, counts)
+    return WordVocabulary(list(line_of), counts)
 
 
 def train(counts: Mapping[str, float], size: int) -> WordVocabulary:
