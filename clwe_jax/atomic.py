@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -12,8 +13,7 @@ import zipfile
 import zlib
 
 # What reading a damaged file raises: a wrong format, absent names, values of other types, an early end.
-_DAMAGE = (ValueError, LookupError, TypeError, AttributeError, OSError, EOFError)
-_DAMAGED_ARCHIVE = (zipfile.BadZipFile, zlib.error)
+_DAMAGE = (ValueError, LookupError, TypeError, AttributeError, OSError, EOFError, zlib.error)
 
 
 @contextlib.contextmanager
@@ -61,7 +61,7 @@ def write_json(
 
 @contextlib.contextmanager
 def naming_damage(path: str | os.PathLike[str], advice: str = "") -> Iterator[None]:
-    """Turns what reading a damaged file raises into a ValueError that names it; an absent file stays absent.
+    """Turns what reading a damaged file raises into a ValueError that names it; errors of the system stay.
 
     Args:
       advice: what to do, a sentence at the end of the message.
@@ -70,7 +70,10 @@ def naming_damage(path: str | os.PathLike[str], advice: str = "") -> Iterator[No
         yield
     except FileNotFoundError:
         raise
-    except (*_DAMAGE, *_DAMAGED_ARCHIVE) as error:
+    except (*_DAMAGE, zipfile.BadZipFile) as error:
+        # A damaged archive names places before its beginning: EINVAL.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
         # Of a KeyError and its like the text alone says nothing.
         reason = str(error) if isinstance(error, (ValueError, OSError)) else repr(error)
         reason = reason.removeprefix(f"{path} is damaged: ")  # said by a block within this one
@@ -105,6 +108,14 @@ def making_folder(path: str | os.PathLike[str]) -> Iterator[str]:
             os.rename(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def remove_folder(path: str) -> None:
+    """Deletes a folder, which has another name while some of its files are left; an error leaves the rest."""
+    unwanted = f"{path.removesuffix('.tmp')}.{os.getpid()}.tmp"
+    with contextlib.suppress(OSError):
+        os.rename(path, unwanted)
+        shutil.rmtree(unwanted)
 
 
 def user_cache(*names: str) -> str:

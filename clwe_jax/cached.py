@@ -55,7 +55,7 @@ class CachedResult(Generic[T]):
         Raises:
           ValueError: the file was made with other options or of other files, and `otherwise` is not
             empty.
-          OSError: it cannot be written, and is required.
+          OSError: it cannot be read or written, and is required.
         """
         result = self.read_stored()
         if result is None:
@@ -82,7 +82,7 @@ class CachedResult(Generic[T]):
         """The result in the file if it was made with `made_with` and `stamps`, else None.
 
         Raises:
-          ValueError: as of `result`.
+          ValueError, OSError: as of `result`.
         """
         # Tuples come back from JSON as lists: compared as they are, the two would differ.
         new_record = _from_json(self.made_with)
@@ -104,7 +104,9 @@ class CachedResult(Generic[T]):
                 return result
         except FileNotFoundError:
             old_record = new_record
-        except ValueError as error:
+        except (ValueError, OSError) as error:
+            if isinstance(error, OSError) and self.required:
+                raise
             logging.warning("%s: %s; it is made again", self.path, error)
             old_record = new_record
         if old_record != new_record and self.otherwise:
@@ -121,10 +123,13 @@ class CachedResult(Generic[T]):
 
 
 def claim(folder: str, made_with: Mapping[str, Any]) -> None:
-    """Makes the folder of a training, which resumes by itself; removes that of other options."""
+    """Makes the folder of a training, which resumes by itself; removes that of other options.
+
+    Of a record that is damaged or cannot be read the error is raised, and the folder stays.
+    """
     record = os.path.join(folder, _CLAIM)
-    with contextlib.suppress(FileNotFoundError, ValueError):
-        if atomic.read_json(record) == _from_json(made_with):
+    with contextlib.suppress(FileNotFoundError):
+        if atomic.read_json(record, f"Delete {folder} to train again") == _from_json(made_with):
             return
     if os.path.isdir(folder):
         logging.info("%s was made with other options; it is made again", folder)

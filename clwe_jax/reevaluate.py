@@ -14,4 +14,6 @@ def run(config: options.Run, workdir: str, dry: bool = False) -> bool:
     trained = options.read_config(workdir)
     names = config.data.languages or trained.data.languages
     config = options.with_values(config, {"job": trained.job, "data.languages": names})
+    if config.job in registry.TABLES["adopt_options"]:  # as the training did
+        config = registry.lookup("adopt_options", config.job)(config)
     return registry.lookup("evaluation", config.job)(config, workdir, dry)

@@ -29,6 +29,7 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     # TensorFlow.
     "adopt_options": {
         "pretrain": "clwe_jax.interop.configuration:adopt_options",
+        "project": "clwe_jax.interop.configuration:adopt_options",
         "transfer": "clwe_jax.text.labelled.labelled_languages:adopt_options",
         "compare": "clwe_jax.text.dictionary.compared_words:adopt_options",
     },
@@ -242,7 +243,7 @@ def build(kind: str, part: Options, **arguments: Any) -> Any:
     Args:
       kind: a table of the registry.
       part: the section. A class with a field `options` takes it whole, others take its options.
-      given: further arguments of the class.
+      arguments: further arguments of the class.
     """
     from clwe_jax.options.section import values_of
 

@@ -1,5 +1,6 @@
 """Files as a whole or not at all."""
 
+import gzip
 import os
 import pathlib
 
@@ -74,3 +75,12 @@ def test_a_damaged_file_is_named_once_and_an_absent_one_stays_absent(tmp_path):
         with atomic.naming_damage(path, "Delete it"):
             atomic.read_json(path)
     assert str(raised.value).count("is damaged") == 1
+
+
+def test_an_error_of_the_system_is_no_damage(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        atomic.read_json(tmp_path)
+    (tmp_path / "x.gz").write_text("no gzip")  # its error is an OSError too
+    with pytest.raises(ValueError, match="x.gz is damaged: Not a gzipped file"):
+        with atomic.naming_damage(tmp_path / "x.gz"), gzip.open(tmp_path / "x.gz") as file:
+            file.read()

@@ -1,5 +1,6 @@
 """Results that are kept in files: made once, made again when that is right, refused otherwise."""
 
+import errno
 import json
 import os
 
@@ -115,3 +116,33 @@ def test_a_claimed_folder_stays_with_its_options(tmp_path):
     (folder / "made_with.json").unlink()  # a folder that nobody has claimed
     claim(str(folder), {"widths": (1, 3)})
     assert not (folder / "checkpoint").exists()
+
+
+@pytest.mark.parametrize("unreadable", [OSError(errno.EIO, "Input/output error"), None])
+def test_a_training_whose_record_cannot_be_read_stays(tmp_path, monkeypatch, unreadable):
+    folder = tmp_path / "seed0"
+    claim(str(folder), {"seed": 0})
+    (folder / "checkpoint").touch()
+
+    def fail(*args, **options):
+        raise unreadable
+
+    (folder / "made_with.json").write_text("{")  # damaged, where it can be read
+    with monkeypatch.context() as patch, pytest.raises((OSError, ValueError)):
+        if unreadable:
+            patch.setattr("builtins.open", fail)
+        claim(str(folder), {"seed": 0})
+    assert (folder / "checkpoint").exists()
+
+
+def test_a_result_that_cannot_be_read_is_an_error_or_made_again(counted, monkeypatch):
+    counted({"seed": 0})
+
+    def fail(path, *args, **options):
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.open", fail)
+        with pytest.raises(PermissionError):
+            counted({"seed": 0})
+        assert counted({"seed": 0}, required=False) == {"call": 2}

@@ -166,6 +166,10 @@ def _read_values(workdir: str | os.PathLike[str]) -> dict[str, Any]:
         if not near:
             advice = f"Train a run there: clwe-jax --config=joint_dictionary --workdir={workdir}"
         raise FileNotFoundError(f"{workdir} holds no run: it has no {FILE}. {advice}") from None
+    if "model_type" in values:
+        raise ValueError(
+            f"{workdir} holds a model of Hugging Face and no run: name it hf:{workdir}"
+        )
     layout = values.pop("layout", 1)
     if layout != LAYOUT:
         reader = _READ_BY.get(layout, "of a later version")

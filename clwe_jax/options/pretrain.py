@@ -230,10 +230,10 @@ def _check_finish(run: PretrainRun) -> None:
             "config.data.source to pocket, text:DIR or tfds:NAME, and config.data.dictionaries"
             + without
         )
-    if finish.pairs in ("", "pocket"):
+    if not finish.pairs:
         raise ValueError(
-            f"config.finish.pairs={finish.pairs!r}: expected copies, {MINED}, {GIVEN} with "
-            "config.data.pairs, or a folder of parallel text" + without
+            f"config.finish.pairs='': expected copies, {MINED}, {GIVEN} with config.data.pairs, or a "
+            "folder of parallel text" + without
         )
     if finish.pool == "sif" and run.data.source.startswith("tfds:"):
         raise ValueError(

@@ -7,6 +7,7 @@ import itertools
 import math
 import os
 from pathlib import Path
+import shlex
 from typing import Any, Callable, Mapping, Sequence
 
 from absl import logging
@@ -98,7 +99,7 @@ def render_page(runs: Sequence[RunFolder], problems: Sequence[str]) -> str:
         unfair=unfair,
         tiles=tiles or [],
         steps=steps or [],
-        command=overview.command(run),
+        command=list(map(shlex.quote, overview.command(run))),
         first=picture,
         sections=list(filter(None, sections)),
         **offline.assets("tokens", "shared", "page"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import shlex
 from typing import Mapping, Sequence
 
 from clwe_jax.report import evaluations, figures
@@ -129,9 +128,15 @@ def summary(run: RunFolder) -> str:
 
 
 def command(run: RunFolder) -> list[str]:
-    """The words of the command that started the run."""
-    words = run.extras.get("command") or ""
-    return (shlex.join(map(str, words)) if isinstance(words, list) else str(words)).split()
+    """The words of the command that started the run, '--flag value' as the one word '--flag=value'."""
+    recorded = run.extras.get("command") or ""
+    words: list[str] = []
+    for word in map(str, recorded) if isinstance(recorded, list) else str(recorded).split():
+        if words and words[-1].startswith("--") and not ("=" in words[-1] or word.startswith("--")):
+            words[-1] += f"={word}"
+        else:
+            words.append(word)
+    return words
 
 
 def unfinished_note(run: RunFolder) -> list[str]:

@@ -10,7 +10,10 @@ import re
 import sys
 from typing import Any, Iterator, Mapping
 
+from absl import logging
+
 from clwe_jax.runs.environment import ROOT
+from clwe_jax.text.unpacking import is_readable
 
 _PACKAGE = os.path.join(os.path.realpath(ROOT), "clwe_jax")
 _DIGITS = 16
@@ -72,10 +75,16 @@ def _hash_content(path: str) -> dict[str, Any]:
     digest = hashlib.sha256()
     size = 0
     for file in files:
-        if file.endswith(".py"):  # of the embedded world: comments do not change its text
+        readable = is_readable(file)
+        if readable and file.endswith(
+            ".py"
+        ):  # of the embedded world: comments do not change its text
             digest.update(_dump_code(file).encode())
         else:
             digest.update(os.path.relpath(file, path).encode())
+            if not readable:
+                logging.warning("%s is no file that can be read: only its name is recorded", file)
+                continue
             _update(digest, file)
         size += os.path.getsize(file)
     return {"bytes": size, "hash": digest.hexdigest()[:_DIGITS]}

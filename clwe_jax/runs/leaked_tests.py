@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import shlex
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from clwe_jax.cached import CachedResult
@@ -12,6 +13,7 @@ from clwe_jax.text import leaks, stamps
 from clwe_jax.text.corpus import corpora, parallel_files
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.labelled import folders
+from clwe_jax.text.unpacking import is_readable
 
 # (place, languages of the run) -> the files there that the run reads.
 Finder = Callable[[str, Sequence[str]], Iterable[str]]
@@ -22,15 +24,13 @@ def _find_all(place: str, languages: Sequence[str]) -> Iterable[str]:
 
 
 def _find_text(place: str, languages: Sequence[str]) -> Iterable[str]:
-    by_language = [corpora.files_of(place, language) for language in languages]
-    return itertools.chain.from_iterable(by_language)
+    return itertools.chain.from_iterable(corpora.files_of(place, x) for x in languages)
 
 
 def _find_pairs(place: str, languages: Sequence[str]) -> Iterable[str]:
     bitexts, _ = parallel_files.find(place, languages, "pairs")
     # Verses that are held out stand in a file that is learned from.
-    paths = (bitext.paths for bitext in bitexts if not bitext.selection.parts)
-    return set(itertools.chain.from_iterable(paths))
+    return set().union(*(bitext.paths for bitext in bitexts if not bitext.selection.parts))
 
 
 def _find_dictionaries(place: str, languages: Sequence[str]) -> Iterable[str]:
@@ -49,10 +49,11 @@ _LEARNED: dict[tuple[str, str], tuple[str, Finder]] = {
     ("data", "pairs"): ("parallel", _find_pairs),
     ("task", "parallel"): ("parallel", _find_pairs),
     ("finish", "pairs"): ("parallel", _find_pairs),
+    ("compare", "parallel"): ("parallel", _find_pairs),
+    ("clcr", "parallel"): ("parallel", _find_pairs),
 }
-_TESTS: dict[str, Finder] = dict.fromkeys(
-    ("retrieval", "bleu", "mining"), _find_pairs
-)  # evaluators
+# Evaluators, whose other tests are all files of their folders.
+_TESTS: dict[str, Finder] = dict.fromkeys(("retrieval", "bleu", "mining"), _find_pairs)
 _POCKET_TESTS = "retrieval"
 _KEPT = "leaks.json"  # the line in the run's folder, for the next report
 # Bytes of each file that are read: some seconds beside a training. Those of the embedded world are small runs'.
@@ -87,14 +88,13 @@ def describe(values: Mapping[str, Any], workdir: str) -> str:
         return ""
     text_files = list(dict.fromkeys(itertools.chain.from_iterable(text.values())))
     test_files = list(dict.fromkeys(itertools.chain.from_iterable(tests.values())))
-    embedded = all(place.startswith(pocket) for place in text)
-    command = f"clwe-jax leaks --text={','.join(text)} --tests={','.join(tests)}"
+    limit = _MOST_OF_POCKET if all(place.startswith(pocket) for place in text) else _MOST
+    arguments = [f"--text={','.join(text)}", f"--tests={','.join(tests)}"]
+    command = f"clwe-jax leaks {shlex.join(arguments)}"
     return CachedResult(
         os.path.join(workdir, _KEPT),
         {"text": list(text), "tests": list(tests)},
-        functools.partial(
-            _find, text_files, test_files, _MOST_OF_POCKET if embedded else _MOST, command
-        ),
+        functools.partial(_find, text_files, test_files, limit, command),
         stamps=stamps.stamps([*text_files, *test_files]),
         required=False,
     ).result()
@@ -118,7 +118,7 @@ def _find_files(find: Finder, place: str, languages: Sequence[str]) -> list[str]
     if not languages or os.path.isfile(place):
         find = _find_all
     try:
-        return sorted(find(place, languages))
+        return sorted(filter(is_readable, find(place, languages)))
     except (OSError, ValueError):
         return []  # such as 'mined': what the run reads it has found
 

@@ -18,6 +18,7 @@ from clwe_jax.text.words import languages as language_codes
 
 ADDRESS = "https://raw.githubusercontent.com/BibleNLP/ebible/main/"
 LICENCES = "licences.tsv"  # in the folder: a row a translation that was fetched
+_HEADER = "file\tlanguage\ttitle\tlicence"
 _ENGLISH = "engwebp"  # the World English Bible, in today's English and in the public domain
 # The freest licences first; of several translations of a language the freest is taken.
 _FREEST = ("public domain", "by", "by-sa", "by-nd", "by-nc", "by-nc-sa", "by-nc-nd")
@@ -71,8 +72,12 @@ def fetch(out: str, languages: Sequence[str]) -> None:
     download.download_files(out, [x.file for x in by_name.values()], address=f"{ADDRESS}corpus/")
     for bible in by_name.values():
         logging.info("%s: %s, %s", bible.file, bible.title or bible.language, bible.licence)
-    rows = [f"{x.file}\t{x.language}\t{x.title}\t{x.licence}\n" for x in by_name.values()]
-    atomic.write(os.path.join(out, LICENCES), "".join(["file\tlanguage\ttitle\tlicence\n", *rows]))
+    path = os.path.join(out, LICENCES)
+    # An earlier fetch into the folder has written the licences of its own files.
+    rows = read_text(path).rstrip("\n").split("\n") if os.path.exists(path) else [_HEADER]
+    rows += [f"{x.file}\t{x.language}\t{x.title}\t{x.licence}" for x in by_name.values()]
+    by_file = {row.partition("\t")[0]: row for row in rows}
+    atomic.write(path, "".join(f"{row}\n" for row in by_file.values()))
 
 
 def show(out: str) -> None:
@@ -112,12 +117,12 @@ def _bible(row: dict[str, str]) -> Bible:
 def _choose(wanted: str, bibles: Sequence[Bible]) -> Bible:
     """The translation of a name, or the freest one of a language."""
     by_name = {bible.name: bible for bible in bibles}
-    code = language_codes.parse_tag(wanted).code
-    if code == "en" and _ENGLISH in by_name:
-        wanted = _ENGLISH
     # A short name such as 'ckb' is the language's code too, and means the language.
     if wanted in by_name and len(wanted) > 3:
         return by_name[wanted]
+    code = language_codes.parse_tag(wanted).code
+    if code == "en" and _ENGLISH in by_name:
+        return by_name[_ENGLISH]
     of_language = sorted((x for x in bibles if x.code == code), key=lambda x: (x.rank, x.name))
     if not of_language:
         hint = language_codes.hint(wanted, sorted({bible.code for bible in bibles}))

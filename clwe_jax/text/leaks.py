@@ -26,6 +26,7 @@ import numpy as np
 from clwe_jax import atomic, terminal
 from clwe_jax.text.corpus.repeats import sentence_key
 from clwe_jax.text.lines import LineCounts, iterate_blocks
+from clwe_jax.text.unpacking import strip_compression
 from clwe_jax.text.words import characters
 
 _LEAST = 3  # words of a sentence that is looked for
@@ -118,7 +119,9 @@ def find(text: Iterable[str], tests: Iterable[str], limit: float | None = None) 
         for number, sentence in _sentences(path, limit, unread_files):
             lines += 1
             key = sentence_key(sentence)
-            shares = {key: 1.0} if key in places else _find_near(key, tests_with, sizes)
+            shares = _find_near(key, tests_with, sizes)
+            if key in places:
+                shares[key] = 1.0
             for test, share in shares.items():
                 if share > best.get(test, (0.0, None))[0]:
                     best[test] = share, (path, number)
@@ -173,11 +176,12 @@ def files(places: Iterable[str]) -> Iterator[str]:
 def _sentences(path: str, limit: float | None, unread: dict[str, str]) -> Iterator[tuple[int, str]]:
     """The columns of a file's lines with the lines' numbers; a file that is no text goes to `unread`."""
     number = 0
+    is_treebank = strip_compression(path).endswith(".conllu")
     try:
         for block in iterate_blocks(path, LineCounts(), limit):
             for line in block:
                 number += 1
-                if path.endswith(".conllu"):
+                if is_treebank:
                     line = line.removeprefix(_COMMENT) if line.startswith(_COMMENT) else ""
                 yield from ((number, column) for column in line.split("\t") if column.strip())
     except (OSError, ValueError) as error:
@@ -201,6 +205,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if missing:
         sys.exit(f"error: {missing[0]} is neither a file nor a folder")
     leaks = find(*sides)
+    for path, reason in leaks.unread.items():
+        print(f"not read: {path} ({reason})")
     if not leaks.tests:
         sys.exit(
             f"error: {options.tests} has no sentence of {_LEAST} words or more: name files with a sentence a line, or in columns"
@@ -210,8 +216,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(leaks)
     for leak in leaks.leaks[:_LISTED]:
         print(f"  {_name(leak.test)} {_kind(leak)} {_name(leak.text)}: {leak.sentence}")
-    for path, reason in leaks.unread.items():
-        print(f"  not read: {path} ({reason})")
     if options.out:
         rows = ["test\tkind\ttext\tsentence"]
         rows += [f"{_name(x.test)}\t{_kind(x)}\t{_name(x.text)}\t{x.sentence}" for x in leaks.leaks]

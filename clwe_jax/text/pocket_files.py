@@ -69,7 +69,7 @@ def file_jobs(config: options.Run, languages: Sequence[str]) -> list[FileJob]:
     jobs.append(FileJob("write_dictionaries", (languages,), "dictionaries"))
     jobs.append(FileJob("write_retrieval", (languages, TESTED, 0, among), "retrieval"))
     jobs.append(FileJob("write_bli", (languages,), "bli"))
-    if "pocket" in (config.parallel, config.training_pairs):
+    if "pocket" in (config.parallel, config.training_pairs, config.finish_pairs):
         arguments = (languages, count // 4, seed + _PARALLEL_SEED, among)
         jobs.append(FileJob("write_parallel", arguments, "parallel"))
     return jobs
@@ -132,7 +132,7 @@ def trim(max_bytes: int) -> None:
     for _, bytes_, path in sorted(folders):
         if size <= max_bytes:
             break
-        shutil.rmtree(path, ignore_errors=True)
+        atomic.remove_folder(path)
         size -= bytes_
 
 

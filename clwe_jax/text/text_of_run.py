@@ -29,8 +29,6 @@ from clwe_jax.text.vocab.tokenizer import Tokenizer
 
 # Evaluator -> folder of its test files that the embedded world writes.
 _POCKET_TESTS = {"retrieval": "retrieval", "bli": "bli", "bleu": "retrieval", "mining": "retrieval"}
-
-
 # Key of a folder -> its option; the others follow data.pairs where they are not set.
 _PARALLEL = {"pairs": "data.pairs", "parallel": "task.parallel", "finish": "finish.pairs"}
 
@@ -250,21 +248,24 @@ def build(
 def normalizer_of(config: options.Run) -> Normalizer:
     """The normalizer of a run's text and dictionaries.
 
-    A vocabulary of Hugging Face brings its own; `config.data.lower_case` must agree with it.
+    The vocabulary of a run or of Hugging Face brings its own; `config.data` must agree with it.
 
     Raises:
-      ValueError: it does not, or `config.data.simplify_chinese` is set too.
+      ValueError: it does not.
     """
     of_config = Normalizer(config.data.lower_case, config.data.simplify_chinese)
+    of_model = of_config
     path = config.vocabulary_path
-    if not path or not hf_tokenizer.is_folder(path):
-        return of_config
-    of_model = hf_tokenizer.normalizer(path)
-    if (of_model.lower_case, False) != (of_config.lower_case, of_config.simplify_chinese):
+    if path and os.path.exists(os.path.join(path, "text.json")):
+        of_model = Tokenizer.load(path).normalizer
+    elif path and hf_tokenizer.is_folder(path):
+        of_model = hf_tokenizer.normalizer(path)
+    simplify = of_model.simplify_chinese
+    if (of_model.lower_case, simplify) != (of_config.lower_case, of_config.simplify_chinese):
         raise ValueError(
             f"config.vocab.path={path} has a vocabulary of text "
             f"{'in lower case' if of_model.lower_case else 'with its case'}: "
-            f"--config.data.lower_case={of_model.lower_case} --config.data.simplify_chinese=False"
+            f"--config.data.lower_case={of_model.lower_case} --config.data.simplify_chinese={simplify}"
         )
     return of_model
 

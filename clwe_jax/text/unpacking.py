@@ -73,6 +73,11 @@ def find_packed(path: str) -> str:
     return next(filter(os.path.isfile, names), "")
 
 
+def is_readable(path: str) -> bool:
+    """Whether a path leads to a file that may be read: to no pipe, and by no dangling link."""
+    return os.path.isfile(path) and os.access(path, os.R_OK)
+
+
 @contextlib.contextmanager
 def open_binary(path: str) -> Iterator[BinaryIO]:
     """Opens a file of text and yields its unpacked bytes.
@@ -142,14 +147,10 @@ def is_packed(path: str) -> bool:
 
 
 def _decompress(raw: BinaryIO, head: bytes, path: str, stack: contextlib.ExitStack) -> BinaryIO:
-    if head.startswith(_GZIP):
-        return cast(BinaryIO, stack.enter_context(gzip.open(raw)))
-    if head.startswith(_BZIP2):
-        return cast(BinaryIO, stack.enter_context(bz2.open(raw)))
-    if head.startswith(_XZ):
-        return cast(BinaryIO, stack.enter_context(lzma.open(raw)))
-    if head.startswith(_ZSTD):
-        return cast(BinaryIO, stack.enter_context(zstd.open(raw)))
+    openers = {_GZIP: gzip.open, _BZIP2: bz2.open, _XZ: lzma.open, _ZSTD: zstd.open}
+    for mark, opener in openers.items():
+        if head.startswith(mark):
+            return cast(BinaryIO, stack.enter_context(opener(raw)))
     if head.startswith(_ZIP):
         archive = stack.enter_context(zipfile.ZipFile(raw))
         return cast(BinaryIO, stack.enter_context(archive.open(_only_member(archive, path))))
@@ -237,7 +238,7 @@ def describe_kind(head: bytes, path: str) -> str:
 def unpacked_copy(path: str) -> str:
     """A path of the same text for programs that read plain and gzip files by their names.
 
-    The copy of another file is kept in the user's cache until the file changes.
+    The copy of another file is kept in the user's cache; a changed file gets another copy, and none is deleted.
     """
     is_gzip = _read_head(path).startswith(_GZIP)
     if is_gzip == path.endswith(".gz") and is_gzip == is_packed(path):

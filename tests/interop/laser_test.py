@@ -185,6 +185,8 @@ def test_a_saved_tokenizer_is_the_same(release, tmp_path):
         ("ja", "ipadic", "私は東京に住んでいます。", "私 は 東京 に 住ん で い ます 。"),
         ("ja", "MeCab", "猫が好きだ", "猫 が 好き だ"),
         ("el", "transliterate", "Καλημέρα, Κόσμε!", "kalimera , kosme !"),
+        ("ell", "transliterate", "Καλημέρα, Κόσμε!", "kalimera , kosme !"),
+        ("zho", "jieba", "我爱北京天安门", "我 爱 北京 天安门"),
     ],
 )
 def test_languages_with_programs_of_their_own(language, package, raw, words, monkeypatch):

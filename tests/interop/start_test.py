@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from clwe_jax import options, presets
+from clwe_jax import options, presets, reevaluate, registry
 from clwe_jax.interop import configuration, huggingface
 from clwe_jax.pretrain import warm_start
 from clwe_jax.text.words.normalize import Normalizer
@@ -122,6 +122,19 @@ def test_the_options_that_follow(folders, tmp_path):
         configuration.adopt_options(a_run(folder, sequence_length=12))
     plain = options.parse({})
     assert configuration.adopt_options(plain) is plain
+
+
+def test_a_run_that_started_from_a_model_is_measured_and_projected(folders, tmp_path, monkeypatch):
+    given = a_run(folders.write(tmp_path / "model"))
+    workdir = str(tmp_path / "run")
+    options.claim_workdir(configuration.adopt_options(given), workdir)
+    measured = []
+    monkeypatch.setattr("clwe_jax.pretrain.evaluate.run", lambda *x: measured.append(x[0]))
+    reevaluate.run(options.with_values(given, {"job": "evaluate"}), workdir)
+    adopt = registry.lookup("adopt_options", "project")  # as the command line does
+    projected = adopt(options.with_values(given, {"job": "project"}))
+    for run in (*measured, projected):
+        options.claim_workdir(run, workdir, write=False)
 
 
 def test_the_tokenizer_of_xlm_makes_no_batches(folders, tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 
+import numpy as np
 import pytest
 
 from clwe_jax import options, presets
@@ -62,6 +63,16 @@ def test_batches_hold_the_mined_pairs(run):
     batch = next(inputs.copies(config, world))
     assert {0} == set(batch["copy_language_ids"][batch["copy_segment_ids"] > 0])  # English
     assert {1} == set(batch["language_ids"][batch["segment_ids"] > 0])
+
+
+def test_the_pairs_of_the_embedded_world_finish_a_model(tmp_path):
+    values = {"task": {"name": "mlm"}, "data.pocket_sentences": 200}
+    given = tiny(**values, **{"data.pairs": "pocket", "finish.pairs": "given"})
+    assert given.finish.pairs == "pocket"
+    config = tiny(**values, **{"finish.pairs": "pocket"})
+    world = inputs.open_run_text(config, str(tmp_path))
+    batch = next(inputs.copies(config, world))
+    assert {0, 1} == {*np.unique(batch["copy_language_ids"]), *np.unique(batch["language_ids"])}
 
 
 def test_the_report_names_the_pairs_of_the_finish(tmp_path):

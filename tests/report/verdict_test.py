@@ -1,6 +1,7 @@
 """The verdict on a run: its figure beside the floor, and the next step of a run below it."""
 
 import json
+import shlex
 
 import pytest
 from rich.console import Console
@@ -61,6 +62,15 @@ def test_the_next_step_has_the_languages_of_the_run(judged):
     assert found.command == "clwe-jax --config=warm_dict_mlm --config.data.languages=en,de"
     given = ["x", "--config=configs/bi_saelmo.py", "--config.data.languages=en,de"]
     assert judged(BELOW, own, {"command": given})[1].command == found.command
+
+
+def test_the_next_step_has_the_options_as_they_were_given(judged, page_of):
+    words = ["--config.data.pairs", "d e", "--config.data.held_out=LUK 3", "--config.seed", "-1"]
+    folder, found = judged(BELOW, extras={"command": ["x", "--config", "configs/mbert.py", *words]})
+    options = ["--config.data.pairs=d e", "--config.data.held_out=LUK 3", "--config.seed=-1"]
+    assert shlex.split(found.command)[2:] == [*options, "--config.finish.pairs=given"]
+    own = page_of(folder).all("pre", **{"class": "command"})[-1]
+    assert shlex.split(own.text) == ["x", "--config=configs/mbert.py", *options]
 
 
 def test_other_systems_have_other_next_steps(judged):

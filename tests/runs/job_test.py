@@ -386,6 +386,12 @@ def test_an_option_that_stood_in_another_section_is_read(tmp_path):
     assert options.read_config(tmp_path) == run and run.data.pairs == "parallel/train"
 
 
+def test_a_model_of_hugging_face_is_no_run(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "bert", "hidden_size": 8}')
+    with pytest.raises(ValueError, match=f"Hugging Face and no run: name it hf:{tmp_path}"):
+        options.read_config(tmp_path)
+
+
 @pytest.mark.parametrize("job", registry.TABLES["job"])
 def test_every_job_is_an_option_and_what_it_leaves_is_loaded(job):
     assert (job in systems.JOBS) != (job in systems._KINDS)

@@ -1,6 +1,7 @@
 """Records: what a command writes of itself, and what interrupted and repeated commands add."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -106,6 +107,17 @@ def test_hashes_follow_links_to_folders(tmp_path):
         (found,) = data_hashes.hash_data({"source": f"text:{linked}"})
         hashes.append(found["hash"])
     assert found["bytes"] == 1 and hashes[0] != hashes[1]
+
+
+def test_what_cannot_be_read_is_hashed_by_its_name(tmp_path, said):
+    (tmp_path / "some.txt").write_text("1")
+    (first,) = data_hashes.hash_data({"source": f"text:{tmp_path}"})
+    for name in ("dangling.txt", "dangling.py"):
+        (tmp_path / name).symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe")
+    (second,) = data_hashes.hash_data({"source": f"text:{tmp_path}"})
+    assert second["bytes"] == first["bytes"] and second["hash"] != first["hash"]
+    assert "dangling.txt is no file that can be read" in said.text and "pipe is no" in said.text
 
 
 @pytest.mark.parametrize("name", ["a=b", "a,b", "a:b", "a,b=c:d"])

@@ -283,3 +283,27 @@ def test_bibles_are_fetched_with_their_licences(served, tmp_path, said, capsys):
     capsys.readouterr()
     data.main(["ebible", "--languages=list", f"--out={tmp_path}"])
     assert "abt\tabt_maprik\tAmbulas\t\tCC BY-NC-ND 4.0, Wycliffe" in capsys.readouterr().out
+
+
+def test_a_named_english_bible_is_fetched(served, tmp_path):
+    contents, asked = served
+    table = LICENCES.replace("engBBE", "eng_bbe")
+    contents[f"{ebible.ADDRESS}metadata/licences.tsv"] = table.encode()
+    for wanted, file in (("eng_bbe", "eng-eng-bbe"), ("en", "eng-engwebp"), ("eng", "eng-engwebp")):
+        contents[f"{ebible.ADDRESS}corpus/{file}.txt"] = b""
+        data.main(["ebible", f"--languages={wanted}", f"--out={tmp_path / wanted}"])
+        assert asked[-1].endswith(f"{file}.txt")
+
+
+def test_the_licences_of_earlier_fetches_stay(served, tmp_path):
+    contents, _ = served
+    contents[f"{ebible.ADDRESS}metadata/licences.tsv"] = LICENCES.encode()
+    for name in ("eng-engwebp", "abt-abt-wosera"):
+        contents[f"{ebible.ADDRESS}corpus/{name}.txt"] = b""
+    rows = []
+    for wanted in ("abt", "en", "abt"):
+        data.main(["ebible", f"--languages={wanted}", f"--out={tmp_path}"])
+        lines = (tmp_path / "licences.tsv").read_text().splitlines()
+        rows.append([line.partition("\t")[0] for line in lines])
+    expected = ["file", "abt-abt-wosera.txt", "eng-engwebp.txt"]
+    assert rows == [expected[:2], expected, expected]

@@ -1,5 +1,8 @@
 """Copies and near copies of test sentences by file and line; what is no copy; the command."""
 
+import gzip
+import os
+
 import pytest
 
 from clwe_jax.runs import leaked_tests
@@ -45,6 +48,14 @@ def test_copies_and_near_copies_are_named(folders):
     assert "near copies of 2 more; together 3, 1 of set.de, 1 of set.en, 1 of set.zh" in str(found)
 
 
+def test_a_copy_of_a_test_may_be_a_near_copy_of_others(tmp_path):
+    line = "The old man walked slowly to the green house"
+    (tmp_path / "text").write_text(line, encoding="utf-8")
+    (tmp_path / "tests").write_text(f"{line}.\n{line} today.", encoding="utf-8")
+    found = leaks.find([f"{tmp_path}/text"], [f"{tmp_path}/tests"])
+    assert [round(x.share, 2) for x in found.leaks] == [1, 0.88]
+
+
 def test_a_file_of_tests_is_no_text(folders):
     text, tests = folders
     assert not leaks.find([tests], [tests]).leaks
@@ -64,6 +75,7 @@ def test_the_command(folders, tmp_path, capsys):
         leaks.main([f"--text={text}", "--tests=nowhere"])
     with pytest.raises(SystemExit, match="no sentence of 3 words"):
         leaks.main([f"--text={text}", f"--tests={tmp_path}/text/wide.txt"])
+    assert "not read" in capsys.readouterr().out
     (tmp_path / "empty").mkdir()
     with pytest.raises(SystemExit, match="empty has no line of text"):
         leaks.main([f"--text={tmp_path}/empty", f"--tests={tests}"])
@@ -76,11 +88,13 @@ def test_links_to_folders_are_followed(folders, tmp_path):
     assert leaks.find([f"{tmp_path}/linked"], [tests]).lines == 6
 
 
-def test_treebanks_are_read_by_their_sentences(folders, tmp_path):
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_treebanks_are_read_by_their_sentences(folders, tmp_path, ending):
     text, _ = folders
     line = "# text = The weather is fine today.\n1\tThe\tthe\tDET\n"
-    (tmp_path / "en.conllu").write_text(line, encoding="utf-8")
-    [found] = leaks.find([text], [f"{tmp_path}/en.conllu"]).leaks
+    with (gzip.open if ending else open)(f"{tmp_path}/en.conllu{ending}", "wb") as file:
+        file.write(line.encode())
+    [found] = leaks.find([text], [f"{tmp_path}/en.conllu{ending}"]).leaks
     assert found.test[1] == 1 and found.text[1] == 1
 
 
@@ -90,10 +104,25 @@ def test_a_report_has_a_line(folders, tmp_path):
         "data": {"source": f"text:{text}", "dictionaries": "", "pairs": "mined"},
         "evals": {"retrieval": {"data": tests}, "mlm": {}},
     }
+    os.symlink("nowhere", f"{tests}/dangling.de")
     line = leaked_tests.describe(values, str(tmp_path))
     assert line.startswith("Test sentences in the text that the run learned from: 1 of 4")
     assert line.endswith(f"clwe-jax leaks --text={text} --tests={tests} names them.")
     assert leaked_tests.describe({"data": {"source": "tfds:x"}, "evals": {}}, "") == ""
+
+
+@pytest.mark.parametrize("section", ["compare", "clcr"])
+def test_a_report_looks_at_the_parallel_text_of_comparisons_and_of_clcr(folders, tmp_path, section):
+    _, tests = folders
+    text = tmp_path / "pairs"
+    text.mkdir()
+    (text / "en-de.tsv").write_text(TEXT[0], encoding="utf-8")
+    values = {
+        "data": {"languages": "en,de", "source": "pocket"},
+        section: {"parallel": str(text)},
+        "evals": {"similarity": {"data": tests}},
+    }
+    assert "1 of 4 different" in leaked_tests.describe(values, str(tmp_path))
 
 
 def test_a_report_reads_only_the_files_that_the_run_reads(folders, tmp_path):

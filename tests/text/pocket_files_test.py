@@ -151,3 +151,20 @@ def test_the_parts_used_least_recently_make_room(cache):
         os.utime(cache / name, (now - age, now - age))
     pocket_files.trim(200)
     assert sorted(path.name for path in cache.iterdir()) == ["b", "c", "d.tmp"]
+
+
+def test_a_part_whose_deletion_was_interrupted_is_no_part(cache, monkeypatch):
+    (cache / "a").mkdir(parents=True)
+    (cache / "a" / "file").write_bytes(bytes(100))
+
+    def stopped(folder, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(pocket_files.shutil, "rmtree", stopped)
+        pocket_files.trim(0)
+    [left] = cache.iterdir()
+    assert left.suffix == ".tmp"
+    os.utime(left, (0, 0))  # a day later
+    pocket_files.trim(0)
+    assert not list(cache.iterdir())

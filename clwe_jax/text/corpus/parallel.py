@@ -30,8 +30,11 @@ from clwe_jax.text.corpus.verse_files import Faults, Verses
 from clwe_jax.text.corpus.verse_references import Selection
 from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
 from clwe_jax.text.unpacking import open_binary
-from clwe_jax.text.words.languages import code_of
+from clwe_jax.text.words.languages import find_name
 
+_Read = tuple[
+    list[tuple[str, str]], dict[str, int]
+]  # sentence pairs; kind of fault -> lines left out
 _SAMPLED = 1_000  # lines of a table that show which columns are text
 _NO_TEXT = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?|(https?|file)://\S+|", re.IGNORECASE)
 
@@ -229,13 +232,9 @@ class Reader:
           ValueError: sides of different length, a damaged file, UTF-16, or no pair.
         """
         name = " and ".join(files.paths)
-        readers = {LINES: _read_lines, COLUMNS: _read_columns}
-        if files.kind in readers:
-            sentence_pairs, skip_counts = readers[files.kind](files.paths, limit)
-        elif files.kind == UNITS:
-            sentence_pairs, skip_counts = self._read_units(files, limit)
-        else:
-            sentence_pairs, skip_counts = self._read_verses(files, limit)
+        own = {UNITS: self._read_units, VERSES: self._read_verses}
+        readers = {LINES: _read_lines, COLUMNS: _read_columns, **own}
+        sentence_pairs, skip_counts = readers[files.kind](files, limit)
         pairs = [(a, b) for a, b in sentence_pairs if a and b]
         if len(pairs) < len(sentence_pairs):
             skip_counts[f"lines of {name} with an empty side"] = len(sentence_pairs) - len(pairs)
@@ -249,30 +248,28 @@ class Reader:
             )
         return SentencePairs([a for a, _ in pairs], [b for _, b in pairs], skip_counts)
 
-    def _read_units(
-        self, files: Bitext, limit: int
-    ) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    def _read_units(self, files: Bitext, limit: int) -> _Read:
         [path] = files.paths
         if path not in self._units:
             with open_binary(path) as file:
                 self._units[path] = list(tmx.read_units(path, file))
-        pair = code_of(files.source), code_of(files.target)
         units = self._units[path]
-        sentence_pairs = [(x[pair[0]], x[pair[1]]) for x in units if x.keys() >= set(pair)]
+        codes = sorted(set().union(*units))
+        pair = find_name(files.source, codes), find_name(files.target, codes)
+        # Two scripts of a language have one code.
+        sentence_pairs = [(x[pair[0]], x[pair[1]]) for x in units if len(x.keys() & set(pair)) == 2]
         lacking = sum(not x.keys().isdisjoint(pair) for x in units) - len(sentence_pairs)
-        skipped = {f"units of {path} without one of {', '.join(pair)}": lacking} if lacking else {}
+        names = f"{files.source}, {files.target}"
+        skipped = {f"units of {path} without one of {names}": lacking} if lacking else {}
         return sentence_pairs[: limit or None], skipped
 
-    def _read_verses(
-        self, files: Bitext, limit: int
-    ) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    def _read_verses(self, files: Bitext, limit: int) -> _Read:
         first, second = (self.verses(path, files.selection) for path in files.paths)
         skip_counts = {**first.skipped, **second.skipped}
         sentence_pairs, left_out = verse_files.pair(first, second)
         if left_out:
-            skip_counts[
-                f"joined verses of {' and '.join(files.paths)} that one side lacks in part"
-            ] = left_out
+            reason = f"joined verses of {' and '.join(files.paths)} that one side lacks in part"
+            skip_counts[reason] = left_out
         return sentence_pairs[: limit or None], skip_counts
 
 
@@ -297,10 +294,8 @@ def _read_verses(path: str) -> Verses:
     return verse_files.read_vref(path, lines, references)
 
 
-def _read_columns(
-    paths: tuple[str, ...], limit: int
-) -> tuple[list[tuple[str, str]], dict[str, int]]:
-    [path] = paths
+def _read_columns(files: Bitext, limit: int) -> _Read:
+    [path] = files.paths
     faults = Faults(path)
     sentence_pairs = []
     rows = [line.split("\t") for line in _lines(path)[: limit or None]]
@@ -322,12 +317,11 @@ def _text_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
     return (text_columns[0], text_columns[1]) if len(text_columns) > 1 else (0, 1)
 
 
-def _read_lines(paths: tuple[str, ...], limit: int) -> tuple[list[tuple[str, str]], dict[str, int]]:
-    source = [x.strip() for x in _lines(paths[0])]
-    target = [x.strip() for x in _lines(paths[1])]
+def _read_lines(files: Bitext, limit: int) -> _Read:
+    source, target = ([x.strip() for x in _lines(path)] for path in files.paths)
     if len(source) != len(target):
         raise ValueError(
-            f"{paths[0]} has {len(source):,} lines and {paths[1]} {len(target):,}: "
+            f"{files.paths[0]} has {len(source):,} lines and {files.paths[1]} {len(target):,}: "
             "line n of one must translate line n of the other"
         )
     return list(zip(source, target))[: limit or None], {}

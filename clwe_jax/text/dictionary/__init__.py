@@ -6,6 +6,7 @@ The files are MUSE's, `xx-yy.txt` and its parts, JMdict, `JMdict*`, and Wiktiona
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -21,6 +22,7 @@ from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.dictionary.merger import Merger, compose, read_files
 from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import RULES
 from clwe_jax.text.dictionary.pair_files import PairFile, read_pairs
 
 __all__ = ["CLEANINGS", "Dictionary", "from_cache", "load", "read_pairs", "test_words", "to_cache"]
@@ -76,8 +78,7 @@ def load(
     pivot = dictionary_files.pivot_of(files, languages, pivot)
     tests = dictionary_files.tests(exclude, languages)
     judged = dictionary_files.find_rejected(directory_or_files, languages)
-    options = [normalizer.lower_case, normalizer.simplify_chinese, languages, sorted(clean)]
-    options += [pivot] * bool(pivot)
+    options = [dataclasses.astuple(normalizer), RULES, languages, sorted(clean), pivot]
     path = _cache_path(cache_dir, files + judged, tests, options)
     dictionary = from_cache(path) if path else None
     if dictionary is None:
@@ -230,14 +231,10 @@ def _distinct(merger: Merger) -> int:
 
 
 def _leave_out_identical(merger: Merger) -> None:
-    words = {language: list(numbers) for language, numbers in merger.numbers.items()}
+    words = {x: np.array(list(numbers), object) for x, numbers in merger.numbers.items()}
 
     def keep(left, right, a, b):
-        lefts = words[left]
-        rights = words[right]
-        return np.fromiter(
-            (lefts[i] != rights[j] for i, j in zip(a.tolist(), b.tolist())), np.bool_, len(a)
-        )
+        return words[left][a] != words[right][b]
 
     _filter(merger, keep)
 

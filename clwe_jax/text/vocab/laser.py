@@ -2,7 +2,7 @@
 
 The release (Artetxe and Schwenk 2019) has `93langs.fcodes`, lines `a b count`; the encoder's file has
 the ids of the pieces, in which '@@' ends a piece that is not its word's last. `93langs.fvocab` lists
-the same pieces, and is not read.
+the same pieces; only `read`, of a vocabulary without the encoder, needs it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Callable, Mapping, Sequence
 import unicodedata
 
 from clwe_jax.text.vocab.xlm import END_MARK, FastBpeVocabulary, MosesSegmenter, order_pieces
+from clwe_jax.text.words.languages import parse_tag
 
 _GOES_ON = "@@"
 _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # ids 0 to 3
@@ -79,11 +80,12 @@ class LaserSegmenter(MosesSegmenter):
             installed.
         """
         text = "".join(" " if unicodedata.category(x).startswith("C") else x for x in text)
-        text = self._normalizer(language).normalize(text)
+        code = parse_tag(language).code
+        text = self._normalizer(code).normalize(text)
         for name, character in _ENTITIES.items():
             text = text.replace(name, character)
-        line = self._tokenizer(language).tokenize(text, return_str=True, escape=False)
-        return self._program(language)(line).lower().split()
+        line = self._tokenizer(code).tokenize(text, return_str=True, escape=False)
+        return self._program(code)(line).lower().split()
 
 
 def _program(language: str) -> Callable[[str], str]:

@@ -42,8 +42,8 @@ def load(path: str) -> Vocabulary:
     split_han = True
     if os.path.isdir(path):
         settings = os.path.join(path, subword_vocab.SETTINGS_FILE)
-        if os.path.exists(settings):
-            split_han = atomic.read_json(settings)["split_han"]
+        if os.path.exists(settings):  # or the pieces of RoBERTa, in a file of this name
+            split_han = atomic.read_json(settings).get("split_han", True)
         inside = [os.path.join(path, name) for name in _FILES]
         inside += sorted(glob.glob(os.path.join(glob.escape(path), f"*{_CODES}")))
         path = next((name for name in inside if os.path.exists(name)), path)
@@ -66,7 +66,7 @@ def load(path: str) -> Vocabulary:
             return subword_vocab.SentencePieceVocabulary(content)
         lines = [x.removesuffix("\r") for x in content.decode("utf-8-sig").split("\n")]
         if word_vocab.is_word_list(lines):
-            return word_vocab.parse(filter(None, lines))
+            return word_vocab.parse(lines)
         # A line is an id of the model's weights, also an empty one.
         while lines and not lines[-1]:
             lines.pop()

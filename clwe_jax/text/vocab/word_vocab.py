@@ -84,15 +84,16 @@ def is_word_list(lines: Sequence[str]) -> bool:
 
 
 def parse(lines: Iterable[str]) -> WordVocabulary:
-    """The vocabulary of lines `word` (the format of ELMo's vocabularies) or `word TAB count`.
+    """The vocabulary of lines `word` (the format of ELMo's vocabularies), `word TAB count` or nothing.
 
     Raises:
       ValueError: a line in another format, or a word that occurs twice; the message names the line.
     """
-    pieces = []
     counts = []
     line_of = {}
     for number, line in enumerate(lines, 1):
+        if not line:
+            continue
         word, tab, count = line.partition("\t")
         try:
             counts.append(float(count) if tab else 0.0)
@@ -102,8 +103,7 @@ def parse(lines: Iterable[str]) -> WordVocabulary:
             ) from None
         if line_of.setdefault(word, number) != number:
             raise ValueError(f"line {number}: {word[:80]!r} stands in line {line_of[word]} already")
-        pieces.append(word)
-    return WordVocabulary(pieces, counts)
+    return WordVocabulary(list(line_of), counts)
 
 
 def train(counts: Mapping[str, float], size: int) -> WordVocabulary:

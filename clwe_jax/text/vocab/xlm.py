@@ -15,6 +15,7 @@ import unicodedata
 
 from clwe_jax import atomic
 from clwe_jax.text.vocab.base_vocab import CLS, MASK, PAD, SEP, UNK, Vocabulary
+from clwe_jax.text.words.languages import parse_tag
 
 FILE = "fastbpe.json"
 # XLM segments these languages with programs of their own.
@@ -69,17 +70,18 @@ class MosesSegmenter:
         Raises:
           ValueError: Chinese, Japanese or Thai, which XLM segments with other programs.
         """
-        if language in _SEGMENTED:
+        code = parse_tag(language).code  # 'jpn' and 'zho_Hant' have the rules of 'ja' and 'zh'
+        if code in _SEGMENTED:
             raise ValueError(
                 f"XLM segments text of the language {language!r} with a program that is not here: "
                 "take multilingual BERT or XLM-R for it"
             )
         text = _FULL_STOP.sub(". ", text).translate(_PUNCTUATION)
-        text = self._normalizer(language).normalize(text)
+        text = self._normalizer(code).normalize(text)
         text = "".join(x for x in text if not unicodedata.category(x).startswith("C"))
-        if language == "ro":
+        if code == "ro":
             text = text.translate(_ROMANIAN)
-        words = self._tokenizer(language).tokenize(text, return_str=False, escape=False)
+        words = self._tokenizer(code).tokenize(text, return_str=False, escape=False)
         if self.lower_case:
             low = unicodedata.normalize("NFD", " ".join(words).lower())
             low = "".join(x for x in low if unicodedata.category(x) != "Mn")

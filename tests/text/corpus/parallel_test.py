@@ -1,5 +1,6 @@
 """Finding and reading parallel text: all formats, and input that cannot be right."""
 
+import dataclasses
 import gzip
 
 from absl import logging
@@ -134,6 +135,17 @@ def test_tmx(tmp_path):
     (tmp_path / "memory.tmx").write_text(TMX[:300], encoding="utf-8")
     with pytest.raises(ValueError, match=r"memory.tmx:\d"):
         read_all(str(tmp_path))
+
+
+@pytest.mark.parametrize("language, tag", [("pt_br", "pt-BR"), ("zh_tw", "zh-TW"), ("zh", "zh-TW")])
+def test_tmx_of_a_country(tmp_path, language, tag):
+    (tmp_path / "memory.tmx").write_text(TMX.replace("DE", tag).replace("de", tag), "utf-8")
+    given = parallel.read_all(str(tmp_path), ("en", language), "data.pairs")
+    assert given.sentences[language] == PAIRS[1]
+    [files] = parallel.find(str(tmp_path), ("en", language), "data.pairs")
+    both = dataclasses.replace(files, source="zh_hans", target="zh_hant")
+    with pytest.raises(ValueError, match="no line has a sentence and its translation"):
+        parallel.read(both)
 
 
 def test_all_text_of_a_place_is_read_once(tmp_path):

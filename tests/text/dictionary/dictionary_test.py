@@ -244,6 +244,19 @@ def test_cache_is_used_and_renewed(folder, tmp_path, monkeypatch, warnings):
     assert stored in os.listdir(cache)
 
 
+def test_the_cache_knows_how_words_are_made(folder, tmp_path, monkeypatch):
+    path = folder({"en-de.txt": "ma’am Straße\n"})
+    cache = str(tmp_path / "cache")
+    words = []
+    for normalizer in (Normalizer(), Normalizer(bert=True)):
+        loaded = dictionary.load(path, normalizer=normalizer, cache_dir=cache)
+        words += loaded.language_words("en")
+    assert words == ["ma'am", "ma ’ am"]
+    monkeypatch.setattr(dictionary, "RULES", "others", raising=False)
+    dictionary.load(path, cache_dir=cache)
+    assert len(os.listdir(cache)) == 3
+
+
 def test_a_third_column_of_numbers_is_no_fault(tmp_path):
     path = tmp_path / "en-de.txt"
     path.write_text("house\tHaus\t3.50\nbig house\tgroßes Haus\t2\na\tb\tc\n", encoding="utf-8")

@@ -288,6 +288,13 @@ def test_missing_files(tmp_path, name):
         vocab.load(str(tmp_path / name))
 
 
+def test_pieces_of_another_program_are_no_vocabulary(tmp_path):
+    (tmp_path / "vocab.json").write_text('{"<s>": 0, "Ġthe": 1}', encoding="utf-8")
+    (tmp_path / "merges.txt").write_text("Ġ the\n", encoding="utf-8")
+    with pytest.raises(FileNotFoundError, match="is no vocabulary: --config.vocab.path takes"):
+        vocab.load(str(tmp_path))
+
+
 def test_training_that_cannot_work():
     with pytest.raises(ValueError, match="config.vocab.kind='words'"):
         vocab.train("words", counts(), 400)

@@ -125,6 +125,7 @@ def test_reads_the_vocabulary_of_an_elmo(tmp_path):
     [
         (["<S>", "the", "<UNK>"], r"words.txt: The vocabulary begins with <S>, the, <UNK>"),
         (["<S>", "</S>", "<UNK>", "a\t3", "a\t2"], r"words.txt: line 5: 'a' stands in line 4"),
+        (["<S>", "", "</S>", "<UNK>", "a", "", "a"], r"words.txt: line 7: 'a' stands in line 5"),
         (["<S>", "</S>", "<UNK>", "a\tmany"], r"words.txt: line 4: expected `word` or `word TAB"),
     ],
 )

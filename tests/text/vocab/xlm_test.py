@@ -69,9 +69,11 @@ def test_case_and_languages(tmp_path):
     path = write(tmp_path, settings={"do_lowercase_and_remove_accent": False})
     tokenizer = hf_tokenizer.tokenizer(path, ("en", "zh"))
     assert tokenizer.words("The Bänk, Straße", "en") == ["The", "Bänk", ",", "Straße"]
+    assert tokenizer.words("Şţă", "ron") == tokenizer.words("Şţă", "ro") == ["Sta"]
     assert hf_tokenizer.is_folder(path) and not hf_tokenizer.normalizer(path).lower_case
-    with pytest.raises(ValueError, match="'zh'"):
-        tokenizer.words("银行", "zh")
+    for language in ("zh", "zho_Hans", "jpn"):
+        with pytest.raises(ValueError, match=f"'{language}'"):
+            tokenizer.words("银行", language)
 
 
 def test_merges_in_their_order():
