@@ -76,9 +76,8 @@ def _hash_content(path: str) -> dict[str, Any]:
     size = 0
     for file in files:
         readable = is_readable(file)
-        if readable and file.endswith(
-            ".py"
-        ):  # of the embedded world: comments do not change its text
+        # A module is of the embedded world: comments do not change its text.
+        if readable and file.endswith(".py"):
             digest.update(_dump_code(file).encode())
         else:
             digest.update(os.path.relpath(file, path).encode())
