@@ -136,6 +136,11 @@ def join_counts(parts: Iterable[Frequencies | None]) -> Frequencies | None:
     return Frequencies(totals, words)
 
 
+def of_first(words: Sequence[str], counts: Sequence[int]) -> dict[str, int]:
+    """word -> its count, in their order; the first one of a word that stands there several times."""
+    return dict.fromkeys(words, 0) | dict(zip(reversed(words), reversed(counts)))
+
+
 def of_ranks(words: Sequence[str]) -> dict[str, int]:
     """word -> its count in a million running words by its rank alone, for lists without counts.
 
@@ -146,7 +151,7 @@ def of_ranks(words: Sequence[str]) -> dict[str, int]:
       words: words of one language, most frequent first.
     """
     shares = 1 / (_SHIFT + np.arange(1, len(words) + 1))
-    return dict(zip(words, np.rint(_RUNNING * shares / shares.sum()).astype(int).tolist()))
+    return of_first(words, np.rint(_RUNNING * shares / shares.sum()).astype(int).tolist())
 
 
 def load(folder: str) -> Frequencies | None:
