@@ -21,17 +21,17 @@ import numpy as np
 from safetensors.numpy import save
 
 from clwe_jax import atomic, terminal
-from clwe_jax.interop import arrays, configuration, huggingface
+from clwe_jax.interop import arrays, configuration, huggingface, sentence_files
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.vocab import hf_tokenizer
 from clwe_jax.text.vocab.subword_vocab import INSIDE_MARK, SPACE_MARK
 
-# Files of vocabularies beside tokenizer.json, which their rows would contradict.
-_REPLACED = (hf_tokenizer.WORDPIECE_FILE, hf_tokenizer.MERGES_FILE, hf_tokenizer.FASTBPE_FILE)
-_PROMPTS = "config_sentence_transformers.json"
 # A character, at the begin of a word or inside it, or a byte of one that has no piece (Gemma).
 _CHARACTER = re.compile(rf"(?s:({INSIDE_MARK}|{SPACE_MARK})?.|<0x..>)")
-_WEIGHTS = (".safetensors", ".bin", ".json.index", ".model", ".onnx", ".h5", ".msgpack")
+# Endings of the files that hold a vocabulary or its rows, also those for other programs (onnx/model.onnx).
+_REPLACED = (hf_tokenizer.TOKENIZER_FILE, hf_tokenizer.WORDPIECE_FILE, ".model")
+_REPLACED += (hf_tokenizer.MERGES_FILE, hf_tokenizer.FASTBPE_FILE, arrays.INDEX, ".safetensors")
+_REPLACED += (".bin", ".onnx", ".onnx_data", ".xml", ".h5", ".msgpack", ".ot", ".gguf")
 
 
 def trim(
@@ -63,9 +63,8 @@ def trim(
     pieces = tokenizer.vocabulary.pieces
     ids = {*tokenizer.vocabulary.special_ids, *(x["id"] for x in spec.get("added_tokens") or ())}
     ids |= {n for n, piece in enumerate(pieces) if _CHARACTER.fullmatch(piece)}
-    prompts_path = os.path.join(directory, _PROMPTS)
-    if os.path.exists(prompts_path):
-        prompts = [*prompts, *(hf_tokenizer.read_json(prompts_path).get("prompts") or {}).values()]
+    settings = hf_tokenizer.read_optional(directory, sentence_files.PROMPTS) or {}
+    prompts = [*prompts, *(settings.get("prompts") or {}).values()]
     for text in texts:
         begins = (prompt + text.partition(" ")[0] for prompt in prompts)
         for string in (text, *begins):
@@ -81,7 +80,7 @@ def trim(
             config[name] = numbers[value]
     weights = save(_rows(directory, described, kept_ids), metadata={"format": "pt"})
     with atomic.making_folder(out) as folder:
-        _copy(directory, folder)
+        sentence_files.copy(directory, folder, _stays)
         renumbered = _renumber(spec, numbers)
         for name, content in (
             (hf_tokenizer.TOKENIZER_FILE, renumbered),
@@ -92,17 +91,9 @@ def trim(
     return len(kept_ids), len(pieces)
 
 
-def _copy(directory: str, folder: str) -> None:
-    """Copies what stays as it is: all except the weights and vocabularies of the model."""
-    left_out = (*_WEIGHTS, arrays.INDEX)
-    for above, _, names in os.walk(directory):
-        target = os.path.join(folder, os.path.relpath(above, directory))
-        os.makedirs(target, exist_ok=True)
-        for name in names:
-            if above == directory and (name in _REPLACED or name.endswith(left_out)):
-                continue
-            with open(os.path.join(above, name), "rb") as file:
-                atomic.write(os.path.join(target, name), file.read())
+def _stays(path: str) -> bool:
+    """Whether a file of the model stays as it is; hidden folders, such as .git, may hold weights too."""
+    return not path.startswith(".") and not path.endswith(_REPLACED)
 
 
 def _with_parts(model: dict[str, Any], used: set[int]) -> set[int]:
