@@ -65,10 +65,13 @@ def trim(
     ids |= {n for n, piece in enumerate(pieces) if _CHARACTER.fullmatch(piece)}
     settings = hf_tokenizer.read_optional(directory, sentence_files.PROMPTS) or {}
     prompts = [*prompts, *(settings.get("prompts") or {}).values()]
+    settings = hf_tokenizer.read_optional(directory, sentence_files.LENGTH) or {}
+    # Sentences may be read in small letters; words are not.
+    changes = [str, str.lower] if settings.get("do_lower_case") else [str]
     for text in texts:
         begins = (prompt + text.partition(" ")[0] for prompt in prompts)
-        for string in (text, *begins):
-            ids.update(tokenizer.encode(string, "en")[0])
+        for change, string in itertools.product(changes, (text, *begins)):
+            ids.update(tokenizer.encode(change(string), "en")[0])
     if spec["model"]["type"] == "BPE":
         ids = _with_parts(spec["model"], ids)
     kept_ids = sorted(ids)

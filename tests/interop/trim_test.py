@@ -99,6 +99,17 @@ def test_weights_with_the_old_table_are_left_out_at_any_depth(folders, tmp_path)
     np.testing.assert_allclose(*(x.encode(TEXTS, "en") for x in models), atol=1e-6)
 
 
+def test_text_that_the_model_reads_in_small_letters_keeps_its_vectors(folders, tmp_path):
+    folder, _ = write_model(tmp_path / "model", folders)
+    add_modules(tmp_path / "model", prompts={"query": "To "})
+    settings = tmp_path / "model" / "sentence_bert_config.json"
+    settings.write_text('{"do_lower_case": true}')
+    texts = ["HE WALKED ALONG THE RIVER", "The Banks"]
+    trim.trim(folder, texts, str(tmp_path / "small"))
+    models = (api.load(f"hf:{tmp_path / x}", languages=("en",)) for x in ("model", "small"))
+    np.testing.assert_allclose(*(x.encode(texts, "en") for x in models), atol=1e-6)
+
+
 def test_steps_of_a_sequence_have_the_new_ids():
     """As in the tokenizer of Qwen 3, whose special piece comes after all others."""
     made, _ = make_tokenizer("BPE")
