@@ -48,11 +48,16 @@ def trim(
       The numbers of pieces that stay and that there were.
 
     Raises:
-      ValueError, FileNotFoundError: as of `configuration.describe`; no tokenizer.json, or `out` exists.
+      ValueError, FileNotFoundError: as of `configuration.describe`; no tokenizer.json, an export of
+        ours, or `out` exists.
     """
     if os.path.exists(out):
         raise ValueError(f"--out={out} exists: name a new folder")
     described = configuration.describe(directory)
+    if os.path.isdir(os.path.join(directory, hf_tokenizer.OWN)):
+        raise ValueError(
+            f"{directory} is an export of this program, with a tokenizer of its own: trim first, then teach"
+        )
     path = os.path.join(directory, hf_tokenizer.TOKENIZER_FILE)
     if not os.path.exists(path):
         raise FileNotFoundError(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api
-from clwe_jax.interop import trim
+from clwe_jax.interop import huggingface, to_huggingface, trim
 from tests.interop.reading_test import add_modules
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -108,6 +108,15 @@ def test_text_that_the_model_reads_in_small_letters_keeps_its_vectors(folders, t
     trim.trim(folder, texts, str(tmp_path / "small"))
     models = (api.load(f"hf:{tmp_path / x}", languages=("en",)) for x in ("model", "small"))
     np.testing.assert_allclose(*(x.encode(texts, "en") for x in models), atol=1e-6)
+
+
+def test_an_export_of_this_program_is_refused(folders, tmp_path):
+    folder, _ = write_model(tmp_path / "model", folders)
+    own = str(tmp_path / "own")
+    to_huggingface.write(*huggingface.load(folder, ("en",)), own)
+    with pytest.raises(ValueError, match="own is an export of this program.* trim first"):
+        trim.trim(own, TEXTS, str(tmp_path / "small"))
+    assert not (tmp_path / "small").exists()
 
 
 def test_steps_of_a_sequence_have_the_new_ids():
