@@ -77,15 +77,18 @@ def trim(
         begins = (prompt + text.partition(" ")[0] for prompt in prompts)
         for change, string in itertools.product(changes, (text, *begins)):
             ids.update(tokenizer.encode(change(string), "en")[0])
+    config = hf_tokenizer.read_json(os.path.join(directory, configuration.CONFIG))
+    # Name -> its ids: some models have several where others have one or None.
+    named = {x: np.atleast_1d(config[x]).tolist() for x in config if x.endswith("_token_id")}
+    ids |= set(itertools.chain(*named.values())) & set(range(len(pieces)))
     if spec["model"]["type"] == "BPE":
         ids = _with_parts(spec["model"], ids)
     kept_ids = sorted(ids)
     numbers = {old: new for new, old in enumerate(kept_ids)}
-    config = hf_tokenizer.read_json(os.path.join(directory, configuration.CONFIG))
     config["vocab_size"] = len(kept_ids)
-    for name, value in config.items():
-        if name.endswith("_token_id") and value in numbers:
-            config[name] = numbers[value]
+    for name, old_ids in named.items():
+        new_ids = [numbers[n] for n in old_ids if n in numbers]  # others are of no piece
+        config[name] = new_ids if isinstance(config[name], list) else next(iter(new_ids), None)
     weights = save(_rows(directory, described, kept_ids), metadata={"format": "pt"})
     with atomic.making_folder(out) as folder:
         sentence_files.copy(directory, folder, _stays)

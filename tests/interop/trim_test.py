@@ -119,6 +119,23 @@ def test_an_export_of_this_program_is_refused(folders, tmp_path):
     assert not (tmp_path / "small").exists()
 
 
+def test_ids_in_the_configuration_stay_those_of_their_pieces(folders, tmp_path):
+    folder, rows = write_model(tmp_path / "model", folders)
+    path = tmp_path / "model" / "config.json"
+    pieces = list(api.load(f"hf:{folder}", languages=("en",)).tokenizer.vocabulary.pieces)
+    ends = [3, pieces.index("river")]  # a piece that no text has
+    ids = {"eos_token_id": [*ends, rows], "bos_token_id": None, "image_token_id": rows}
+    config = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(config | ids | {"sep_token_id": ends[1]}), encoding="utf-8")
+    trim.trim(folder, TEXTS, str(tmp_path / "small"))
+    small = api.load(f"hf:{tmp_path / 'small'}", languages=("en",)).tokenizer.vocabulary.pieces
+    config = json.loads((tmp_path / "small" / "config.json").read_text(encoding="utf-8"))
+    assert [small[x] for x in config["eos_token_id"]] == ["[SEP]", "river"]
+    assert small[config["sep_token_id"]] == "river"
+    assert config["pad_token_id"] == 0  # its piece is the first
+    assert config["bos_token_id"] is config["image_token_id"] is None  # there is no such piece
+
+
 def test_steps_of_a_sequence_have_the_new_ids():
     """As in the tokenizer of Qwen 3, whose special piece comes after all others."""
     made, _ = make_tokenizer("BPE")
