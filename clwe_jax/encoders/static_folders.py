@@ -134,8 +134,9 @@ def _merge_languages(
       word -> its row; the rows, after those of `SPECIALS`, which are 0: float32 [rows, D]; the number of entries
       that were left out, which are no words; and the number of strings of several languages.
     """
-    keys = {language: vectors.own_keys[: words or None] for language, vectors in spaces.items()}
-    size = len(SPECIALS) + sum(map(len, keys.values()))
+    # Before rows of one key are told apart: a row beyond the words that are written stands for none of them.
+    spaces = {language: vectors.top(words or None) for language, vectors in spaces.items()}
+    size = len(SPECIALS) + sum(map(len, spaces.values()))
     rows = np.zeros((size, next(iter(spaces.values())).dim), np.float32)
     uses = np.zeros(size, np.float32)
     places: dict[str, int] = {}
@@ -143,7 +144,7 @@ def _merge_languages(
     shared = set()
     for language, vectors in spaces.items():
         of_language = weights.get(language, {})
-        for row, word in enumerate(keys[language]):
+        for row, word in enumerate(vectors.own_keys):
             # A piece of BERT's in files of vectors would be taken for the rest of a word.
             if " " in word or word in SPECIALS or word.startswith(INSIDE_MARK):
                 left_out += 1
