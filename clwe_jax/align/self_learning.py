@@ -44,7 +44,7 @@ class SelfLearning(SelfLearningOptions):
             pairs = self._initial(x, y)
         info: dict = {"aligner": "self_learning", "initial_pairs": len(pairs)}
         if self.self_learning:
-            pairs = self._learn_dictionary(x[: self.max_words], y[: self.max_words], pairs, info)
+            pairs = self._learn_dictionary(x, y, pairs, info)
         info["pairs"] = len(pairs)
         ends = x[pairs[:, 0]], y[pairs[:, 1]]
         if self.reweight is None:
@@ -80,7 +80,7 @@ class SelfLearning(SelfLearningOptions):
     def _learn_dictionary(
         self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, info: dict
     ) -> np.ndarray:
-        """The last dictionary of self-learning."""
+        """The last dictionary of self-learning; `max_words` limits all but the first one, as in VecMap."""
         rng = np.random.default_rng(self.seed)
         info["objective"] = []
         info["keep"] = []
@@ -96,8 +96,8 @@ class SelfLearning(SelfLearningOptions):
             matrix = procrustes.orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
             last_pairs = pairs
             pairs, objective = stochastic.induce(
-                x @ matrix.astype(np.float32),
-                y,
+                x[: self.max_words] @ matrix.astype(np.float32),
+                y[: self.max_words],
                 keep=keep,
                 neighbourhood=self.neighbourhood,
                 rng=rng,

@@ -64,6 +64,18 @@ def test_without_weights_the_map_is_orthogonal():
     np.testing.assert_allclose(found.source_map @ found.source_map.T, np.eye(15), atol=1e-5)
 
 
+@pytest.mark.parametrize("start", [None, range(100, 300)])
+def test_the_dictionary_that_it_starts_from_may_lie_beyond_max_words(start):
+    x, y, place = world(0)
+    y = y[place]
+    pairs = None if start is None else np.stack([start, start], 1)
+    options = {"interval": 2, "keep": 0.5, "max_words": 150, "initial_words": 300}
+    found = self_learning.SelfLearning(**options).fit(x, y, pairs)
+    assert right(found, x, y, np.arange(300)) > 0.95
+    # Of the words that self-learning uses, one pair each in both directions.
+    assert found.info["initial_pairs"] in (200, 600) and found.info["pairs"] == 300
+
+
 def test_is_seeded():
     x, y, place = world(1, count=100)
     few = np.stack([np.arange(20), place[:20]], 1)
