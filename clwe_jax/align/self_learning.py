@@ -32,7 +32,7 @@ class SelfLearning(SelfLearningOptions):
 
         Without pairs the similarities within either side give the initial dictionary. The maps of
         both sides are [D, D]; with `reweight` None only the source has a map, which is orthogonal.
-        `info` has 'pairs' (size of the last dictionary), 'initial_pairs' and, for each iteration,
+        `info` has 'pairs' (sizes of the first and the last dictionary) and, for each iteration,
         'objective' (mean cosine of words with the nearest word of the other side) and 'keep'.
         """
         self._check()
@@ -42,10 +42,10 @@ class SelfLearning(SelfLearningOptions):
         )
         if pairs is None:
             pairs = self._initial(x, y)
-        info: dict = {"aligner": "self_learning", "initial_pairs": len(pairs)}
+        info: dict = {"aligner": "self_learning", "pairs": [len(pairs)]}
         if self.self_learning:
             pairs = self._learn_dictionary(x, y, pairs, info)
-        info["pairs"] = len(pairs)
+            info["pairs"].append(len(pairs))
         ends = x[pairs[:, 0]], y[pairs[:, 1]]
         if self.reweight is None:
             maps = procrustes.orthogonal(*ends).astype(np.float32), None
