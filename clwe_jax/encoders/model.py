@@ -65,7 +65,7 @@ class ModelEncoder:
         self._own = isinstance(objective, EncodesSentences)
         if self._own:
             self.pools = ("own",)
-        self._weights = functools.cache(lambda language: frequencies.word_weights(language, SIF))
+        self._weights = lambda language: frequencies.word_weights(language, SIF)
         self._counts = lambda language: frequencies.words.get(language, {}) if frequencies else {}
         # Made on first use: not every objective encodes.
         self._rows = functools.cache(

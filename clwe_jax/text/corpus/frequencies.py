@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import os
 from typing import Any, Iterable, Mapping, Sequence
@@ -72,10 +73,17 @@ class Frequencies:
 
     def word_weights(self, language: str, pool: str) -> dict[str, float]:
         """word -> its weight by a pool, SIF or INFORMATION; a word that is absent weighs 1."""
-        weigh = {SIF: sif_weights, INFORMATION: information_weights}[pool]
-        words = self.words.get(language, {})
-        counts = np.fromiter(words.values(), np.float64, len(words))
-        return dict(zip(words, weigh(counts, self.totals.get(language, 0)).tolist()))
+        if (language, pool) not in self._weights:
+            weigh = {SIF: sif_weights, INFORMATION: information_weights}[pool]
+            words = self.words.get(language, {})
+            counts = np.fromiter(words.values(), np.float64, len(words))
+            weights = weigh(counts, self.totals.get(language, 0)).tolist()
+            self._weights[language, pool] = dict(zip(words, weights))
+        return self._weights[language, pool]
+
+    @functools.cached_property
+    def _weights(self) -> dict[tuple[str, str], dict[str, float]]:
+        return {}  # of `word_weights`, which each sentence asks for all words of its language
 
     def piece_weights(self, language: str, vocabulary: Vocabulary) -> np.ndarray:
         """float32 [pieces]: the SIF weight of each piece, by its share of the language's pieces.
