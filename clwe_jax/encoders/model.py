@@ -147,7 +147,7 @@ class ModelEncoder:
     def pool_texts(
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
-        pool = choose_pool(pool, "piece", SIF if SIF in self.pools else "")
+        pool = choose_pool(pool, "piece", self.pools)
         if pool is None:
             return [reduce(vectors) for vectors in self.pieces(texts, language)]
         if pool == "mean":
