@@ -50,9 +50,8 @@ class SelfLearning(SelfLearningOptions):
         if self.reweight is None:
             maps = procrustes.orthogonal(*ends).astype(np.float32), None
         else:
-            maps = tuple(
-                side.astype(np.float32) for side in weighting.symmetric(*ends, self.reweight)
-            )
+            sides = weighting.symmetric(*ends, self.reweight)
+            maps = tuple(side.astype(np.float32) for side in sides)
         return alignment.Alignment(*maps, *steps, info)
 
     def _check(self) -> None:
@@ -82,8 +81,7 @@ class SelfLearning(SelfLearningOptions):
     ) -> np.ndarray:
         """The last dictionary of self-learning; `max_words` limits all but the first one, as in VecMap."""
         rng = np.random.default_rng(self.seed)
-        info["objective"] = []
-        info["keep"] = []
+        info |= {"objective": [], "keep": []}
         best = -np.inf
         keep = self.keep
         since = 0
@@ -95,12 +93,9 @@ class SelfLearning(SelfLearningOptions):
                 since = 0
             matrix = procrustes.orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
             last_pairs = pairs
+            mapped = x[: self.max_words] @ matrix.astype(np.float32)
             pairs, objective = stochastic.induce(
-                x[: self.max_words] @ matrix.astype(np.float32),
-                y[: self.max_words],
-                keep=keep,
-                neighbourhood=self.neighbourhood,
-                rng=rng,
+                mapped, y[: self.max_words], keep=keep, neighbourhood=self.neighbourhood, rng=rng
             )
             info["objective"].append(objective)
             info["keep"].append(keep)
@@ -110,11 +105,6 @@ class SelfLearning(SelfLearningOptions):
                 since = 0
             if keep >= 1 and np.array_equal(last_pairs, pairs):
                 return pairs  # the next iteration would be the same
-            logging.log_every_n(
-                logging.INFO,
-                "self_learning: iteration %d, objective %.4f, keep %.2f",
-                10,
-                len(info["objective"]),
-                objective,
-                keep,
-            )
+            message = "self_learning: iteration %d, objective %.4f, keep %.2f"
+            count = len(info["objective"])
+            logging.log_every_n(logging.INFO, message, 10, count, objective, keep)

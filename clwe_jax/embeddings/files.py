@@ -128,9 +128,7 @@ def write(path: str, vectors: Vectors) -> None:
     name = path.lower().removesuffix(".gz")
     is_plain = name == path.lower()
     if not name.endswith(FORMATS):
-        raise ValueError(
-            f"{path}: a file of vectors must end in {', '.join(FORMATS)}, plain or .gz"
-        )
+        raise ValueError(f"{path}: expected the ending {', '.join(FORMATS)}, plain or .gz")
     if name.endswith(".npz") and is_plain:
         vectors.save(path)
         return

@@ -70,11 +70,9 @@ def write(
       ValueError: an unknown dtype, int8 for sentence-transformers, more dimensions than the vectors', no
         words.
     """
-    if dtype not in DTYPES or (dtype == "int8" and form != "model2vec"):
-        raise ValueError(
-            f"--dtype={dtype}: {form} takes "
-            f"{', '.join(DTYPES if form == 'model2vec' else DTYPES[:2])}"
-        )
+    dtypes = DTYPES if form == "model2vec" else DTYPES[:2]
+    if dtype not in dtypes:
+        raise ValueError(f"--dtype={dtype}: {form} takes {', '.join(dtypes)}")
     check_size(next(iter(spaces.values())).dim, words, dim)
     places, rows, left_out, shared = _merge_languages(spaces, weights, words)
     count = len(places)
@@ -98,13 +96,8 @@ def write(
     _json(out, "tokenizer.json", content)
     _json(out, "modules.json", [{"idx": 0, "name": "0", "path": "", "type": _MODULE}])
     if form == "model2vec":
-        config = {
-            "model_type": "model2vec",
-            "architectures": ["StaticModel"],
-            "normalize": True,
-            "hidden_dim": rows.shape[1],
-            "embedding_dtype": dtype,
-        }
+        config = {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": True}
+        config |= {"hidden_dim": rows.shape[1], "embedding_dtype": dtype}
         _json(out, "config.json", config)
     else:
         _json(out, "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})

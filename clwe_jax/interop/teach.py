@@ -107,9 +107,8 @@ def teach(
 
 def _spellings(tokenizer: Tokenizer, word: str, language: str) -> list[str]:
     """A word as the encoder's text has it: with a capital letter too, where it reads capitals."""
-    words = [
-        tokenizer.words(x, language) for x in dict.fromkeys((word, word[:1].upper() + word[1:]))
-    ]
+    spellings = dict.fromkeys((word, word[:1].upper() + word[1:]))
+    words = [tokenizer.words(x, language) for x in spellings]
     return list(dict.fromkeys(x[0] for x in words if len(x) == 1))
 
 
@@ -138,18 +137,10 @@ def _with_rows(loaded: Loaded, vocabulary: Vocabulary, new: np.ndarray) -> Loade
     for name in (OUTPUT, BIAS):  # nothing is known of how often a new piece is the answer
         if name in flat:
             flat[name] = append_rows(name, np.zeros((0, *flat[name].shape[1:])))
-    objective = dataclasses.replace(
-        objective,
-        model=objective.model.clone(vocab_size=vocabulary.size),
-        vocab_size=len(vocabulary),
-    )
-    tokenizer = Tokenizer(
-        tokenizer.languages,
-        tokenizer.normalizer,
-        tokenizer.segmenter,
-        vocabulary,
-        tokenizer.whole_text,
-    )
+    model = objective.model.clone(vocab_size=vocabulary.size)
+    objective = dataclasses.replace(objective, model=model, vocab_size=len(vocabulary))
+    parts = tokenizer.languages, tokenizer.normalizer, tokenizer.segmenter
+    tokenizer = Tokenizer(*parts, vocabulary, tokenizer.whole_text)
     params = traverse_util.unflatten_dict(flat, sep="/")
     return Loaded(objective, tokenizer, {**variables, "params": params})
 

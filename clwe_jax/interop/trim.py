@@ -58,12 +58,11 @@ def trim(
         raise ValueError(
             f"{directory} is an export of this program, with a tokenizer of its own: trim first, then teach"
         )
-    path = os.path.join(directory, hf_tokenizer.TOKENIZER_FILE)
-    if not os.path.exists(path):
+    spec = hf_tokenizer.read_optional(directory, hf_tokenizer.TOKENIZER_FILE)
+    if spec is None:
         raise FileNotFoundError(
-            f"{path} is missing: AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) of transformers writes it"
+            f"{directory} has no {hf_tokenizer.TOKENIZER_FILE}: AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) of transformers writes it"
         )
-    spec = hf_tokenizer.read_json(path)
     tokenizer = hf_tokenizer.tokenizer(directory, ("en",))
     pieces = tokenizer.vocabulary.pieces
     ids = {*tokenizer.vocabulary.special_ids, *(x["id"] for x in spec.get("added_tokens") or ())}
@@ -92,12 +91,9 @@ def trim(
     weights = save(_rows(directory, described, kept_ids), metadata={"format": "pt"})
     with atomic.making_folder(out) as folder:
         sentence_files.copy(directory, folder, _stays)
-        renumbered = _renumber(spec, numbers)
-        for name, content in (
-            (hf_tokenizer.TOKENIZER_FILE, renumbered),
-            (configuration.CONFIG, config),
-        ):
-            atomic.write(os.path.join(folder, name), json.dumps(content, ensure_ascii=False))
+        spec = _renumber(spec, numbers)
+        atomic.write_json(os.path.join(folder, hf_tokenizer.TOKENIZER_FILE), spec, indent=None)
+        atomic.write_json(os.path.join(folder, configuration.CONFIG), config, indent=None)
         atomic.write(os.path.join(folder, arrays.SAFETENSORS), weights)
     return len(kept_ids), len(pieces)
 
