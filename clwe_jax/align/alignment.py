@@ -120,8 +120,8 @@ class Aligner(Protocol):
             None only for an aligner that needs none (`AlignerOptions.needs_pairs`).
 
         Returns:
-          The alignment; its `info` has 'aligner', the name, and 'pairs', the sizes of the
-          dictionaries, if the aligner has any.
+          The alignment; its `info` has 'aligner', the name, and 'pairs', a list of the sizes of
+          the dictionaries, if the aligner has any.
 
         Raises:
           ValueError: options out of range, or input that `prepare` refuses.

@@ -32,7 +32,7 @@ class SelfLearning(SelfLearningOptions):
 
         Without pairs the similarities within either side give the initial dictionary. The maps of
         both sides are [D, D]; with `reweight` None only the source has a map, which is orthogonal.
-        `info` has 'pairs' (size of the last dictionary), 'initial_pairs' and, for each iteration,
+        `info` has 'pairs' (sizes of the first and the last dictionary) and, for each iteration,
         'objective' (mean cosine of words with the nearest word of the other side) and 'keep'.
         """
         self._check()
@@ -42,17 +42,16 @@ class SelfLearning(SelfLearningOptions):
         )
         if pairs is None:
             pairs = self._initial(x, y)
-        info: dict = {"aligner": "self_learning", "initial_pairs": len(pairs)}
+        info: dict = {"aligner": "self_learning", "pairs": [len(pairs)]}
         if self.self_learning:
-            pairs = self._learn_dictionary(x[: self.max_words], y[: self.max_words], pairs, info)
-        info["pairs"] = len(pairs)
+            pairs = self._learn_dictionary(x, y, pairs, info)
+            info["pairs"].append(len(pairs))
         ends = x[pairs[:, 0]], y[pairs[:, 1]]
         if self.reweight is None:
             maps = procrustes.orthogonal(*ends).astype(np.float32), None
         else:
-            maps = tuple(
-                side.astype(np.float32) for side in weighting.symmetric(*ends, self.reweight)
-            )
+            sides = weighting.symmetric(*ends, self.reweight)
+            maps = tuple(side.astype(np.float32) for side in sides)
         return alignment.Alignment(*maps, *steps, info)
 
     def _check(self) -> None:
@@ -80,10 +79,9 @@ class SelfLearning(SelfLearningOptions):
     def _learn_dictionary(
         self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, info: dict
     ) -> np.ndarray:
-        """The last dictionary of self-learning."""
+        """The last dictionary of self-learning; `max_words` limits all but the first one, as in VecMap."""
         rng = np.random.default_rng(self.seed)
-        info["objective"] = []
-        info["keep"] = []
+        info |= {"objective": [], "keep": []}
         best = -np.inf
         keep = self.keep
         since = 0
@@ -95,12 +93,9 @@ class SelfLearning(SelfLearningOptions):
                 since = 0
             matrix = procrustes.orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
             last_pairs = pairs
+            mapped = x[: self.max_words] @ matrix.astype(np.float32)
             pairs, objective = stochastic.induce(
-                x @ matrix.astype(np.float32),
-                y,
-                keep=keep,
-                neighbourhood=self.neighbourhood,
-                rng=rng,
+                mapped, y[: self.max_words], keep=keep, neighbourhood=self.neighbourhood, rng=rng
             )
             info["objective"].append(objective)
             info["keep"].append(keep)
@@ -110,11 +105,6 @@ class SelfLearning(SelfLearningOptions):
                 since = 0
             if keep >= 1 and np.array_equal(last_pairs, pairs):
                 return pairs  # the next iteration would be the same
-            logging.log_every_n(
-                logging.INFO,
-                "self_learning: iteration %d, objective %.4f, keep %.2f",
-                10,
-                len(info["objective"]),
-                objective,
-                keep,
-            )
+            message = "self_learning: iteration %d, objective %.4f, keep %.2f"
+            count = len(info["objective"])
+            logging.log_every_n(logging.INFO, message, 10, count, objective, keep)

@@ -51,7 +51,8 @@ class TableSentences(NamedTuple):
             rows = self.rows[start : start + block]
             # Row 0 is zeros, so that padding adds nothing.
             means[start : start + block] = self.vectors[rows].sum(1)
-        return means / np.maximum(self.lengths, 1)[:, None]
+        means /= np.maximum(self.lengths, 1)[:, None]  # a quotient of both would be float64
+        return means
 
 
 class WordPieces(NamedTuple):

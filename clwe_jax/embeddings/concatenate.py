@@ -34,21 +34,21 @@ def vectors(
 
     Returns:
       language -> float16 [words, D + T], most frequent word first, made when they are asked for;
-      zeros stand for a part that a word lacks.
+      zeros stand for a part that a word lacks. Words are equal by their keys, and written as `trained` has them.
     """
     return LazyVectors(trained, lambda x: _of_language(dictionary[x], trained[x], length))
 
 
 def _of_language(dictionary: Vectors, trained: Vectors, length: float) -> Vectors:
-    words = list(dict.fromkeys([*trained.words, *dictionary.words]))
-    counts = np.zeros(len(words), np.int64)
+    keys = list(dict.fromkeys([*trained.own_keys, *dictionary.own_keys]))
+    counts = np.zeros(len(keys), np.int64)
     for vectors in (dictionary, trained):
         if vectors.counts is not None:
-            rows = vectors.rows(words)
+            rows = vectors.rows(keys)
             counts[rows >= 0] = vectors.counts[rows[rows >= 0]]
     order = np.argsort(-counts, kind="stable")
-    words = [words[row] for row in order.tolist()]
-    joined = np.zeros((len(words), dictionary.dim + trained.dim), np.float16)
+    keys = [keys[row] for row in order.tolist()]
+    joined = np.zeros((len(keys), dictionary.dim + trained.dim), np.float16)
     # With the mean, trained vectors cost 5 points of retrieval; without it they add 3 to 6.
     mean = trained.vectors.mean(0) if len(trained) else 0
     centered = length * unit(trained.vectors - mean)
@@ -56,9 +56,11 @@ def _of_language(dictionary: Vectors, trained: Vectors, length: float) -> Vector
         (dictionary, dictionary.vectors, slice(dictionary.dim)),
         (trained, centered, slice(dictionary.dim, None)),
     ):
-        rows = vectors.rows(words)
+        rows = vectors.rows(keys)
         present = np.flatnonzero(rows >= 0)
         for start in range(0, len(present), _ROWS):
             block = present[start : start + _ROWS]
             joined[block, part] = part_vectors[rows[block]]
-    return Vectors(words, joined, counts[order])
+    trained_rows = trained.rows(keys).tolist()
+    words = [key if row < 0 else trained.words[row] for key, row in zip(keys, trained_rows)]
+    return Vectors(words, joined, counts[order], keys=None if words == keys else keys)

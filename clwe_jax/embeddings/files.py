@@ -125,10 +125,11 @@ def write(path: str, vectors: Vectors) -> None:
       ValueError: another suffix.
       OSError: the file cannot be written.
     """
-    name = _name(path)
+    name = path.lower().removesuffix(".gz")
+    is_plain = name == path.lower()
     if not name.endswith(FORMATS):
-        raise ValueError(f"{path}: a file of vectors must end in {', '.join(FORMATS)}")
-    if name.endswith(".npz") and not path.endswith(".gz"):
+        raise ValueError(f"{path}: expected the ending {', '.join(FORMATS)}, plain or .gz")
+    if name.endswith(".npz") and is_plain:
         vectors.save(path)
         return
     if not name.endswith(".npz"):
@@ -142,7 +143,7 @@ def write(path: str, vectors: Vectors) -> None:
             vectors = vectors.take(rows)
     with atomic.writing(path) as raw:
         # Without name and time in gzip's header, equal vectors give equal files.
-        file = gzip.GzipFile("", "wb", 6, raw, 0) if path.endswith(".gz") else raw
+        file = raw if is_plain else gzip.GzipFile("", "wb", 6, raw, 0)
         _WRITERS[os.path.splitext(name)[1]](file, vectors)
         if file is not raw:
             file.close()

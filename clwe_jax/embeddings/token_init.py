@@ -144,7 +144,7 @@ def by_hub_words(values: np.ndarray, has_start: np.ndarray, words: CutWords) -> 
 
     Args:
       values: means of the tokens' words, float32 [V, D].
-      known: bool [V]; other rows are left as they are.
+      has_start: bool [V]; other rows are left as they are.
       words: of which the most frequent words of the hub are the anchors.
 
     Returns:
@@ -174,8 +174,8 @@ def by_whole_words(values: np.ndarray, has_start: np.ndarray, is_word: np.ndarra
 
     Args:
       values: means of the tokens' words, float32 [V, D].
-      known: bool [V]; other rows are left as they are.
-      whole: bool [V], whether a token is a word.
+      has_start: bool [V]; other rows are left as they are.
+      is_word: bool [V], whether a token is a word.
 
     Returns:
       float32 [V, D].
@@ -218,7 +218,7 @@ def into_width(values: np.ndarray, has_start: np.ndarray, width: int, seed: int)
 
     Args:
       values: float32 [V, D].
-      known: bool [V]; the other rows are 0.
+      has_start: bool [V]; the other rows are 0.
       width: the model's width.
       seed: seed of the rotation.
     """

@@ -178,7 +178,7 @@ class Vectors:
     def load(cls, path: str) -> Vectors:
         """Reads a file that `save` wrote; its vectors are memory-mapped.
 
-        It also reads another program's .npz file with `words` (strings) and `vectors`.
+        It also reads another program's .npz file with `words` (strings, or bytes in UTF-8) and `vectors`.
 
         Raises:
           FileNotFoundError: the file does not exist.
@@ -204,7 +204,10 @@ def load(path: str, narrow: bool = False) -> tuple[Vectors, dict[str, Any]]:
                 raise ValueError(f"expected arrays words and vectors, found {sorted(names)}")
             counts = file["counts"] if "counts" in names else None
             if "words" in names:
-                words = [str(word) for word in file["words"]]
+                words = file["words"]
+                if words.dtype.kind == "S":
+                    words = np.char.decode(words, "utf-8", "replace")
+                words = list(map(str, words))
                 about = {}
             else:
                 words = _words(file["blob"], file["offsets"])

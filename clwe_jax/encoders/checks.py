@@ -36,16 +36,17 @@ def check_languages(languages: Sequence[str], **codes: Any) -> None:
             raise ValueError(message)
 
 
-def choose_pool(pool: str | None, part: str, weighted: str) -> str | None:
-    """How texts are pooled: 'mean', `weighted` or None; 'own' is the weighted pool where words were counted.
+def choose_pool(pool: str | None, part: str, known: Sequence[str] = ()) -> str | None:
+    """How texts are pooled: 'mean', a weighted pool or None; 'own' is the weighted pool where words were counted.
 
     Args:
       part: what has a vector of its own with pool=None.
-      weighted: the pool in which frequent words weigh less, which needs counts of words; '': there are none.
+      known: the encoder's pools; SIF or INFORMATION, which weigh frequent words less, where words were counted.
 
     Raises:
       ValueError: another pool, or a weighted one without counts.
     """
+    weighted = next((x for x in (SIF, INFORMATION) if x in known), "")
     # Where all words weigh the same, half as many Swahili news find their translation by cosine.
     if pool == "own":
         return weighted or "mean"

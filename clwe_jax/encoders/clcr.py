@@ -89,7 +89,7 @@ class ClcrEncoder:
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
         """As `loaded.PoolsTexts`, over the pivots of each text: their mean, or each one's vector."""
-        pool = choose_pool(pool, "word", weighted="")
+        pool = choose_pool(pool, "word")
         by_text = self.of_words([self.words(x, language) for x in texts], language, reduce=reduce)
         if pool is None:
             return by_text

@@ -65,7 +65,7 @@ class ModelEncoder:
         self._own = isinstance(objective, EncodesSentences)
         if self._own:
             self.pools = ("own",)
-        self._weights = functools.cache(lambda language: frequencies.word_weights(language, SIF))
+        self._weights = lambda language: frequencies.word_weights(language, SIF)
         self._counts = lambda language: frequencies.words.get(language, {}) if frequencies else {}
         # Made on first use: not every objective encodes.
         self._rows = functools.cache(
@@ -147,7 +147,7 @@ class ModelEncoder:
     def pool_texts(
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
-        pool = choose_pool(pool, "piece", SIF if SIF in self.pools else "")
+        pool = choose_pool(pool, "piece", self.pools)
         if pool is None:
             return [reduce(vectors) for vectors in self.pieces(texts, language)]
         if pool == "mean":

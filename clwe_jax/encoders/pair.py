@@ -19,7 +19,6 @@ from clwe_jax.encoders.loaded import BATCH, LoadedEncoder
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.nearest import Neighbour
 from clwe_jax.encoders.protocols import WordSample, WordSpace
-from clwe_jax.text.corpus.frequencies import SIF
 from clwe_jax.objectives import projected
 from clwe_jax.text.words.words import Segmenter
 
@@ -76,7 +75,7 @@ class PairEncoder:
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
         # Languages that are compared are pooled alike, also where one model alone has counts of words.
-        pool = choose_pool(pool, "piece", SIF if SIF in self.pools else "")
+        pool = choose_pool(pool, "piece", self.pools)
         return self._find(language).pool_texts(texts, language, pool, reduce)
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:

@@ -16,12 +16,12 @@ from clwe_jax.align import search
 from clwe_jax.encoders.encode import Reduce, select_layer
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.interop import arrays
+from clwe_jax.interop.sentence_files import LENGTH, MODULES, PROMPTS, list_modules
 from clwe_jax.text.vocab.base_vocab import Vocabulary
-from clwe_jax.text.vocab.hf_tokenizer import CONFIG_FILE, read_json, read_optional
+from clwe_jax.text.vocab.hf_tokenizer import CONFIG_FILE, read_optional
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
-MODULES = "modules.json"
 # Options of an address -> the pattern of their values.
 _VALUES = {
     "pool": "mean|cls|last",
@@ -30,8 +30,6 @@ _VALUES = {
     "length": r"\d+",
     "normalize": "|0|1",
 }
-_PROMPTS = "config_sentence_transformers.json"
-_LENGTH = "sentence_bert_config.json"
 # Entries of a Pooling module's config.json, or their values -> our names.
 _POOLS = {
     "mean_tokens": "mean",
@@ -128,7 +126,7 @@ def read(directory: str, query: str = "") -> Reading | None:
     says = []
     if os.path.exists(os.path.join(directory, MODULES)):
         says.append("its folder")
-        settings = read_optional(directory, _PROMPTS) or {}
+        settings = read_optional(directory, PROMPTS) or {}
         prompts = settings.get("prompts") or {}
         fields = _modules(directory)
         fields["prompt"] = prompts.get(settings.get("default_prompt_name") or "", "")
@@ -167,16 +165,12 @@ def read(directory: str, query: str = "") -> Reading | None:
 
 def _modules(directory: str) -> dict[str, Any]:
     """The fields of `Reading` by modules.json and the folders that it names."""
-    path = os.path.join(directory, MODULES)
-    modules = read_json(path, list)
-    if not all(isinstance(x, Mapping) and {"idx", "type"} <= x.keys() for x in modules):
-        raise ValueError(f'{path} is damaged: expected modules with "idx", "path" and "type"')
     fields: dict[str, Any] = {"dense": []}
-    for module in sorted(modules, key=lambda x: x["idx"]):
+    for module in list_modules(directory):
         kind = module["type"].rpartition(".")[2]
         folder = os.path.join(directory, module.get("path") or "")
         if kind == "Transformer":
-            settings = read_optional(folder, _LENGTH) or {}
+            settings = read_optional(folder, LENGTH) or {}
             # The library's version 6 keeps the length with the tokenizer alone.
             length = (read_optional(folder, CONFIG_FILE) or {}).get("model_max_length", 0)
             fields["max_length"] = settings.get("max_seq_length") or length
@@ -197,7 +191,7 @@ def _modules(directory: str) -> dict[str, Any]:
         elif kind == "Normalize":
             fields["normalize"] = True
         else:
-            raise ValueError(f"{path}: the module {kind} is unknown here")
+            raise ValueError(f"{directory}/{MODULES}: the module {kind} is unknown here")
     return fields
 
 

@@ -86,7 +86,7 @@ class StaticEncoder:
         self, texts: Sequence[str], language: str, pool: str | None, reduce: Reduce = np.asarray
     ) -> np.ndarray | list[np.ndarray]:
         """Vectors of texts by a pool; words without a vector are left out."""
-        pool = choose_pool(pool, "word", INFORMATION if self.frequencies is not None else "")
+        pool = choose_pool(pool, "word", [] if self.frequencies is None else [INFORMATION])
         sentences = [self.words(text, language) for text in texts]
         vectors = self._take_words(sentences, language)
         if pool is None:

@@ -70,11 +70,9 @@ def write(
       ValueError: an unknown dtype, int8 for sentence-transformers, more dimensions than the vectors', no
         words.
     """
-    if dtype not in DTYPES or (dtype == "int8" and form != "model2vec"):
-        raise ValueError(
-            f"--dtype={dtype}: {form} takes "
-            f"{', '.join(DTYPES if form == 'model2vec' else DTYPES[:2])}"
-        )
+    dtypes = DTYPES if form == "model2vec" else DTYPES[:2]
+    if dtype not in dtypes:
+        raise ValueError(f"--dtype={dtype}: {form} takes {', '.join(dtypes)}")
     check_size(next(iter(spaces.values())).dim, words, dim)
     places, rows, left_out, shared = _merge_languages(spaces, weights, words)
     count = len(places)
@@ -98,13 +96,8 @@ def write(
     _json(out, "tokenizer.json", content)
     _json(out, "modules.json", [{"idx": 0, "name": "0", "path": "", "type": _MODULE}])
     if form == "model2vec":
-        config = {
-            "model_type": "model2vec",
-            "architectures": ["StaticModel"],
-            "normalize": True,
-            "hidden_dim": rows.shape[1],
-            "embedding_dtype": dtype,
-        }
+        config = {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": True}
+        config |= {"hidden_dim": rows.shape[1], "embedding_dtype": dtype}
         _json(out, "config.json", config)
     else:
         _json(out, "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
@@ -134,8 +127,9 @@ def _merge_languages(
       word -> its row; the rows, after those of `SPECIALS`, which are 0: float32 [rows, D]; the number of entries
       that were left out, which are no words; and the number of strings of several languages.
     """
-    keys = {language: vectors.own_keys[: words or None] for language, vectors in spaces.items()}
-    size = len(SPECIALS) + sum(map(len, keys.values()))
+    # Before rows of one key are told apart: a row beyond the words that are written stands for none of them.
+    spaces = {language: vectors.top(words or None) for language, vectors in spaces.items()}
+    size = len(SPECIALS) + sum(map(len, spaces.values()))
     rows = np.zeros((size, next(iter(spaces.values())).dim), np.float32)
     uses = np.zeros(size, np.float32)
     places: dict[str, int] = {}
@@ -143,7 +137,7 @@ def _merge_languages(
     shared = set()
     for language, vectors in spaces.items():
         of_language = weights.get(language, {})
-        for row, word in enumerate(keys[language]):
+        for row, word in enumerate(vectors.own_keys):
             # A piece of BERT's in files of vectors would be taken for the rest of a word.
             if " " in word or word in SPECIALS or word.startswith(INSIDE_MARK):
                 left_out += 1

@@ -110,8 +110,9 @@ def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
     elif kind == "electra":
         _demand(path, config, embedding_size=config["hidden_size"])
     _demand(path, config, hidden_act="gelu", position_embedding_type="absolute", is_decoder=False)
-    # RoBERTa's first position is the one after the id of the padding.
-    first = config.get("pad_token_id", 1) + 1 if kind in _ROBERTAS else 0
+    # RoBERTa's first position is the one after the id of the padding, usually 1; 'null' names none.
+    pad_id = config.get("pad_token_id")
+    first = (1 if pad_id is None else pad_id) + 1 if kind in _ROBERTAS else 0
     types = config.get("type_vocab_size", 2)
     languages = tuple(config.get(TYPE_LANGUAGES, ()))
     model = TransformerOptions(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import sys
 from typing import Container, Mapping, NamedTuple, Sequence
 
@@ -20,14 +21,15 @@ from absl import app, flags, logging
 from flax import traverse_util
 import numpy as np
 
-from clwe_jax import terminal
+from clwe_jax import atomic, terminal
 from clwe_jax.embeddings.beginnings import beginnings
-from clwe_jax.interop import huggingface, to_huggingface
+from clwe_jax.interop import huggingface, sentence_files, to_huggingface
+from clwe_jax.interop.configuration import PREFIX
 from clwe_jax.interop.huggingface import BIAS, OUTPUT, TOKENS, Loaded
 from clwe_jax.text import dictionary as dictionaries
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.dictionary.merged import Dictionary
-from clwe_jax.text.vocab import whole_words
+from clwe_jax.text.vocab import hf_tokenizer, whole_words
 from clwe_jax.text.vocab.base_vocab import Vocabulary
 from clwe_jax.text.vocab.subword_vocab import SPACE_MARK
 from clwe_jax.text.vocab.tokenizer import Tokenizer
@@ -105,9 +107,8 @@ def teach(
 
 def _spellings(tokenizer: Tokenizer, word: str, language: str) -> list[str]:
     """A word as the encoder's text has it: with a capital letter too, where it reads capitals."""
-    words = [
-        tokenizer.words(x, language) for x in dict.fromkeys((word, word[:1].upper() + word[1:]))
-    ]
+    spellings = dict.fromkeys((word, word[:1].upper() + word[1:]))
+    words = [tokenizer.words(x, language) for x in spellings]
     return list(dict.fromkeys(x[0] for x in words if len(x) == 1))
 
 
@@ -136,18 +137,10 @@ def _with_rows(loaded: Loaded, vocabulary: Vocabulary, new: np.ndarray) -> Loade
     for name in (OUTPUT, BIAS):  # nothing is known of how often a new piece is the answer
         if name in flat:
             flat[name] = append_rows(name, np.zeros((0, *flat[name].shape[1:])))
-    objective = dataclasses.replace(
-        objective,
-        model=objective.model.clone(vocab_size=vocabulary.size),
-        vocab_size=len(vocabulary),
-    )
-    tokenizer = Tokenizer(
-        tokenizer.languages,
-        tokenizer.normalizer,
-        tokenizer.segmenter,
-        vocabulary,
-        tokenizer.whole_text,
-    )
+    model = objective.model.clone(vocab_size=vocabulary.size)
+    objective = dataclasses.replace(objective, model=model, vocab_size=len(vocabulary))
+    parts = tokenizer.languages, tokenizer.normalizer, tokenizer.segmenter
+    tokenizer = Tokenizer(*parts, vocabulary, tokenizer.whole_text)
     params = traverse_util.unflatten_dict(flat, sep="/")
     return Loaded(objective, tokenizer, {**variables, "params": params})
 
@@ -162,6 +155,16 @@ def _forms(folder: str, tokenizer: Tokenizer, languages: Sequence[str]) -> dict[
         frequent = sorted(counts, key=lambda word: (-counts[word], word))
         forms[language] = [word for word in frequent if counts[word] >= _MIN_COUNT]
     return forms
+
+
+def _copy_reading(directory: str, out: str) -> None:
+    """Copies how a sentence's vector is made, with the length of a text, which may stand with the tokenizer alone."""
+    sentence_files.copy(directory, out)
+    name = hf_tokenizer.CONFIG_FILE
+    settings = hf_tokenizer.read_json(os.path.join(out, name))
+    lengths = (hf_tokenizer.read_optional(directory, name) or {}, settings)
+    shortest = min(x["model_max_length"] for x in lengths if x.get("model_max_length"))
+    atomic.write_json(os.path.join(out, name), settings | {"model_max_length": shortest}, indent=2)
 
 
 def main(argv: list[str]) -> None:
@@ -183,6 +186,7 @@ def main(argv: list[str]) -> None:
         forms = _forms(args.text, loaded.tokenizer, languages) if args.text else {}
         taught = teach(loaded, dictionary, languages, args.known, forms)
         notes = to_huggingface.write(*taught.loaded, args.out)
+        _copy_reading(args.encoder.removeprefix(PREFIX), args.out)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
     print(

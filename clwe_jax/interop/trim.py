@@ -21,17 +21,17 @@ import numpy as np
 from safetensors.numpy import save
 
 from clwe_jax import atomic, terminal
-from clwe_jax.interop import arrays, configuration, huggingface
+from clwe_jax.interop import arrays, configuration, huggingface, sentence_files
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.vocab import hf_tokenizer
 from clwe_jax.text.vocab.subword_vocab import INSIDE_MARK, SPACE_MARK
 
-# Files of vocabularies beside tokenizer.json, which their rows would contradict.
-_REPLACED = (hf_tokenizer.WORDPIECE_FILE, hf_tokenizer.MERGES_FILE, hf_tokenizer.FASTBPE_FILE)
-_PROMPTS = "config_sentence_transformers.json"
 # A character, at the begin of a word or inside it, or a byte of one that has no piece (Gemma).
 _CHARACTER = re.compile(rf"(?s:({INSIDE_MARK}|{SPACE_MARK})?.|<0x..>)")
-_WEIGHTS = (".safetensors", ".bin", ".json.index", ".model", ".onnx", ".h5", ".msgpack")
+# Endings of the files that hold a vocabulary or its rows, also those for other programs (onnx/model.onnx).
+_REPLACED = (hf_tokenizer.TOKENIZER_FILE, hf_tokenizer.WORDPIECE_FILE, ".model")
+_REPLACED += (hf_tokenizer.MERGES_FILE, hf_tokenizer.FASTBPE_FILE, arrays.INDEX, ".safetensors")
+_REPLACED += (".bin", ".onnx", ".onnx_data", ".xml", ".h5", ".msgpack", ".ot", ".gguf")
 
 
 def trim(
@@ -48,61 +48,59 @@ def trim(
       The numbers of pieces that stay and that there were.
 
     Raises:
-      ValueError, FileNotFoundError: as of `configuration.describe`; no tokenizer.json, or `out` exists.
+      ValueError, FileNotFoundError: as of `configuration.describe`; no tokenizer.json, an export of
+        ours, or `out` exists.
     """
     if os.path.exists(out):
         raise ValueError(f"--out={out} exists: name a new folder")
     described = configuration.describe(directory)
-    path = os.path.join(directory, hf_tokenizer.TOKENIZER_FILE)
-    if not os.path.exists(path):
-        raise FileNotFoundError(
-            f"{path} is missing: AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) of transformers writes it"
+    if os.path.isdir(os.path.join(directory, hf_tokenizer.OWN)):
+        raise ValueError(
+            f"{directory} is an export of this program, with a tokenizer of its own: trim first, then teach"
         )
-    spec = hf_tokenizer.read_json(path)
+    spec = hf_tokenizer.read_optional(directory, hf_tokenizer.TOKENIZER_FILE)
+    if spec is None:
+        raise FileNotFoundError(
+            f"{directory} has no {hf_tokenizer.TOKENIZER_FILE}: AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) of transformers writes it"
+        )
     tokenizer = hf_tokenizer.tokenizer(directory, ("en",))
     pieces = tokenizer.vocabulary.pieces
     ids = {*tokenizer.vocabulary.special_ids, *(x["id"] for x in spec.get("added_tokens") or ())}
     ids |= {n for n, piece in enumerate(pieces) if _CHARACTER.fullmatch(piece)}
-    prompts_path = os.path.join(directory, _PROMPTS)
-    if os.path.exists(prompts_path):
-        prompts = [*prompts, *(hf_tokenizer.read_json(prompts_path).get("prompts") or {}).values()]
+    settings = hf_tokenizer.read_optional(directory, sentence_files.PROMPTS) or {}
+    prompts = [*prompts, *(settings.get("prompts") or {}).values()]
+    settings = hf_tokenizer.read_optional(directory, sentence_files.LENGTH) or {}
+    # Sentences may be read in small letters; words are not.
+    changes = [str, str.lower] if settings.get("do_lower_case") else [str]
     for text in texts:
         begins = (prompt + text.partition(" ")[0] for prompt in prompts)
-        for string in (text, *begins):
-            ids.update(tokenizer.encode(string, "en")[0])
+        for change, string in itertools.product(changes, (text, *begins)):
+            ids.update(tokenizer.encode(change(string), "en")[0])
+    config = hf_tokenizer.read_json(os.path.join(directory, configuration.CONFIG))
+    # Name -> its ids: some models have several where others have one or None.
+    named = {x: np.atleast_1d(config[x]).tolist() for x in config if x.endswith("_token_id")}
+    ids |= set(itertools.chain(*named.values())) & set(range(len(pieces)))
     if spec["model"]["type"] == "BPE":
         ids = _with_parts(spec["model"], ids)
     kept_ids = sorted(ids)
     numbers = {old: new for new, old in enumerate(kept_ids)}
-    config = hf_tokenizer.read_json(os.path.join(directory, configuration.CONFIG))
     config["vocab_size"] = len(kept_ids)
-    for name, value in config.items():
-        if name.endswith("_token_id") and value in numbers:
-            config[name] = numbers[value]
+    for name, old_ids in named.items():
+        new_ids = [numbers[n] for n in old_ids if n in numbers]  # others are of no piece
+        config[name] = new_ids if isinstance(config[name], list) else next(iter(new_ids), None)
     weights = save(_rows(directory, described, kept_ids), metadata={"format": "pt"})
     with atomic.making_folder(out) as folder:
-        _copy(directory, folder)
-        renumbered = _renumber(spec, numbers)
-        for name, content in (
-            (hf_tokenizer.TOKENIZER_FILE, renumbered),
-            (configuration.CONFIG, config),
-        ):
-            atomic.write(os.path.join(folder, name), json.dumps(content, ensure_ascii=False))
+        sentence_files.copy(directory, folder, _stays)
+        spec = _renumber(spec, numbers)
+        atomic.write_json(os.path.join(folder, hf_tokenizer.TOKENIZER_FILE), spec, indent=None)
+        atomic.write_json(os.path.join(folder, configuration.CONFIG), config, indent=None)
         atomic.write(os.path.join(folder, arrays.SAFETENSORS), weights)
     return len(kept_ids), len(pieces)
 
 
-def _copy(directory: str, folder: str) -> None:
-    """Copies what stays as it is: all except the weights and vocabularies of the model."""
-    left_out = (*_WEIGHTS, arrays.INDEX)
-    for above, _, names in os.walk(directory):
-        target = os.path.join(folder, os.path.relpath(above, directory))
-        os.makedirs(target, exist_ok=True)
-        for name in names:
-            if above == directory and (name in _REPLACED or name.endswith(left_out)):
-                continue
-            with open(os.path.join(above, name), "rb") as file:
-                atomic.write(os.path.join(target, name), file.read())
+def _stays(path: str) -> bool:
+    """Whether a file of the model stays as it is; hidden folders, such as .git, may hold weights too."""
+    return not path.startswith(".") and not path.endswith(_REPLACED)
 
 
 def _with_parts(model: dict[str, Any], used: set[int]) -> set[int]:

@@ -43,11 +43,12 @@ def read(config: StaticRun) -> UnalignedVectors:
 
 
 def counts(raw: Mapping[str, Vectors]) -> dict[str, dict[str, int]]:
-    """language -> word -> its count; most files have none, and the order of their words stands for them."""
+    """language -> key -> its count; most files have none, and the order of their words stands for them."""
     by_language = {}
     for language, vectors in raw.items():
         if vectors.counts is None:
             by_language[language] = frequencies.of_ranks(vectors.own_keys)
         else:
-            by_language[language] = dict(zip(vectors.own_keys, vectors.counts.tolist()))
+            counts = vectors.counts.tolist()
+            by_language[language] = frequencies.of_first(vectors.own_keys, counts)
     return by_language

@@ -42,7 +42,7 @@ def test_a_few_seed_pairs_are_enough():
     assert right(once, x, y, place) < 0.5
     learned = self_learning.SelfLearning(interval=4, keep=0.5).fit(x, y, few)
     assert right(learned, x, y, place) > 0.98
-    assert learned.info["initial_pairs"] == 10 and learned.info["pairs"] == 600
+    assert learned.info["pairs"] == [10, 600] and once.info["pairs"] == [10]
 
 
 def test_without_iterations_it_is_the_supervised_map():
@@ -62,6 +62,18 @@ def test_without_weights_the_map_is_orthogonal():
     found = self_learning.SelfLearning(self_learning=False, reweight=None).fit(x, y, pairs)
     assert found.target_map is None
     np.testing.assert_allclose(found.source_map @ found.source_map.T, np.eye(15), atol=1e-5)
+
+
+@pytest.mark.parametrize("start", [None, range(100, 300)])
+def test_the_dictionary_that_it_starts_from_may_lie_beyond_max_words(start):
+    x, y, place = world(0)
+    y = y[place]
+    pairs = None if start is None else np.stack([start, start], 1)
+    options = {"interval": 2, "keep": 0.5, "max_words": 150, "initial_words": 300}
+    found = self_learning.SelfLearning(**options).fit(x, y, pairs)
+    assert right(found, x, y, np.arange(300)) > 0.95
+    # Of the words that self-learning uses, one pair each in both directions.
+    assert found.info["pairs"] == [200 if start else 600, 300]
 
 
 def test_is_seeded():

@@ -26,3 +26,4 @@ def test_words_are_the_means_of_their_mapped_pieces(monkeypatch, part):
     np.testing.assert_allclose(words.words, expected, rtol=1e-5)
     np.testing.assert_allclose(words.of(1), expected[2:], rtol=1e-5)
     np.testing.assert_allclose(found.means(), [found.of(0).mean(0), found.of(1).mean(0)], rtol=1e-5)
+    assert found.means().dtype == np.float32

@@ -4,6 +4,7 @@ import numpy as np
 
 from clwe_jax.embeddings import concatenate
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.text.words.normalize import Normalizer
 
 
 def _made(seed, languages="de en", width=6, words=("a", "b", "c", "d"), counts=(9, 7, 5, 3)):
@@ -47,6 +48,21 @@ def test_each_word_has_the_parts_that_know_it():
     np.testing.assert_array_equal(rows["xylophon"][:6], 0)
     np.testing.assert_array_equal(rows["haus"][:6], dictionary["de"].vectors[0].astype(np.float16))
     np.testing.assert_allclose(np.linalg.norm(rows["haus"][6:]), 0.5, rtol=1e-3)
+
+
+def test_words_meet_by_their_keys_and_stay_as_they_are_written():
+    dictionary = _made(0, "de", words=("don't", "m2", "haus"), counts=(8, 5, 2))
+    given = Vectors(["dach", "don’t", "m²", "m2"], np.eye(4, dtype=np.float32))
+    given = {"de": given.with_keys(Normalizer(lower_case=False).key)}
+    found = concatenate.vectors(dictionary, given, 0.5)["de"]
+    assert found.words == ["don’t", "m2", "haus", "dach"]
+    assert list(found.own_keys) == ["don't", "m2", "haus", "dach"]
+    assert found.counts.tolist() == [8, 5, 2, 0]
+    of_dictionary = dictionary["de"].vectors.astype(np.float16)
+    np.testing.assert_array_equal(found.vectors[:3, :6], of_dictionary)
+    # The row of the word itself, not of another spelling of its key.
+    of_given = found.vectors[[3, 0, 1], 6:]
+    assert of_given.argmax(1).tolist() == [0, 1, 3] and not found.vectors[2, 6:].any()
 
 
 def test_trained_vectors_that_are_the_mean_stay_finite():

@@ -189,11 +189,12 @@ def test_a_cut_file_is_noticed(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["v.vec", "v.txt", "v.bin", "v.npz", "v.VEC"])
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("packed", ["", ".gz", ".GZ"])
 def test_written_and_read_alike(tmp_path, name, packed):
     vectors = many()
-    path = str(tmp_path / (name + ".gz" if packed else name))
+    path = str(tmp_path / (name + packed))
     files.write(path, vectors)
+    assert (tmp_path / (name + packed)).read_bytes().startswith(b"\x1f\x8b") == bool(packed)
     found = read(path)
     assert list(found.words) == vectors.words and not found.report
     np.testing.assert_array_equal(found.vectors, vectors.vectors)  # to the bit
@@ -426,6 +427,8 @@ def test_bad_arguments(tmp_path):
         read(written(tmp_path, GOOD), max_vocab=0)
     with pytest.raises(ValueError, match=r"v\.doc: .* \.vec"):
         files.write(str(tmp_path / "v.doc"), many())
+    with pytest.raises(ValueError, match=r"v\.vec\.bz2: .* plain or \.gz"):
+        files.write(str(tmp_path / "v.vec.bz2"), many())
 
 
 def test_the_second_read_is_the_twin(tmp_path, monkeypatch):

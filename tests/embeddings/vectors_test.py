@@ -76,6 +76,15 @@ def test_npz_of_other_makers(tmp_path):
     np.testing.assert_array_equal(found.vectors, numbers)
 
 
+def test_byte_strings_of_another_program_are_read_as_utf8(tmp_path):
+    path = str(tmp_path / "other.npz")
+    words = ["haus", "tür", "река"]
+    np.savez(path, words=np.char.encode(words, "utf-8"), vectors=np.eye(3))
+    assert Vectors.load(path).words == words
+    np.savez(path, words=np.array([b"t\xfcr"]), vectors=np.eye(1))
+    assert Vectors.load(path).words == ["t\ufffdr"]
+
+
 def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     path = str(tmp_path / "v.npz")
     sample().save(path)

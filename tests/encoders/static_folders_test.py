@@ -75,6 +75,15 @@ def test_of_one_key_the_word_itself_is_written(tmp_path):
     assert rows[vocab["m2"]].tolist() == vectors.vectors[1].tolist() and "m²" not in vocab
 
 
+def test_a_frequent_word_stays_where_its_plain_spelling_is_rare(tmp_path):
+    vectors = Vectors(["m²", "das", "m2"], np.eye(3, 6, dtype=np.float32))
+    model = StaticSpaces({"de": vectors.with_keys(Normalizer().key)}, {}, {}, "de")
+    export.write_static(model, str(tmp_path), "model2vec", words=2)
+    rows = load_file(str(tmp_path / "model.safetensors"))["embeddings"]
+    vocab = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
+    assert rows[[vocab["m2"], vocab["das"]]].argmax(1).tolist() == [0, 1]
+
+
 def test_all_languages_share_a_string(model, tmp_path):
     third = {"fr": Vectors(["hund"], np.eye(1, 6, dtype=np.float32))}
     wider = dataclasses.replace(model, raw={**model.raw, **third})

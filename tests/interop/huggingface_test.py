@@ -92,6 +92,14 @@ def a_batch(objective, ids, types, languages):
     return batch
 
 
+def test_a_padding_of_null_has_the_usual_id(folders, tmp_path):
+    folders.write(tmp_path, "xlm-roberta")
+    path = tmp_path / "config.json"
+    described = configuration.describe(str(tmp_path))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"pad_token_id": None}))
+    assert configuration.describe(str(tmp_path)) == described and described.first_position == 2
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_hidden_states_and_scores_equal_numpy(kind, folders, tmp_path):
     pieces = folders.pieces

@@ -1,14 +1,17 @@
 """Words of a dictionary as pieces of a downloaded encoder: rows by hand, everything else unchanged."""
 
+import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+from clwe_jax import api
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.interop import huggingface, teach
 from clwe_jax.text.dictionary.merged import Dictionary
+from tests.interop.reading_test import add_modules
 
 KNOWN = ["the bank.", "un, the banks", "unba"]
 
@@ -100,18 +103,39 @@ def test_a_dictionary_of_other_languages_and_known_words_are_refused(loaded):
         teach.teach(loaded, dictionary(("bank", "bank")), ["hsb"])
 
 
+def run_command(folder):
+    """Teaches the encoder in FOLDER/bert words of Upper Sorbian: the result is in FOLDER/new."""
+    (folder / "dictionaries").mkdir()
+    (folder / "hsb.txt").write_text("unbab\n" * 2 + "unbaa\n")
+    (folder / "dictionaries" / "en-hsb.txt").write_text("bank\tuna\nbanks\tunba\n")
+    command = [sys.executable, "-m", "clwe_jax.interop.teach", f"--encoder=hf:{folder / 'bert'}"]
+    command += ["--languages=hsb", f"--dictionaries={folder / 'dictionaries'}"]
+    command += [f"--text={folder}", f"--out={folder / 'new'}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "3 new pieces" in done.stdout, done.stderr[-2000:]
+
+
+def test_sentences_have_the_vectors_that_the_folders_files_ask_for(folders, tmp_path):
+    folder = tmp_path / "bert"
+    folders.write(folder, "bert")
+    add_modules(folder, "cls_token", prompts={"query": "bank. "})
+    # Without a length here, that of the tokenizer counts.
+    (folder / "sentence_bert_config.json").write_text('{"do_lower_case": true}')
+    settings = {"do_lower_case": False, "model_max_length": 8}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    (folder / "onnx").mkdir()
+    (folder / "onnx" / "model.onnx").write_text("weights")
+    run_command(tmp_path)
+    texts = ["THE Banks", "the " * 20]
+    models = (api.load(f"hf:{x}", languages=("en",)) for x in (folder, tmp_path / "new"))
+    one, two = (model.encode(texts, "en") for model in models)
+    np.testing.assert_allclose(two, one, atol=1e-6)
+    assert two.shape[1] == 5 and not (tmp_path / "new" / "onnx").exists()
+
+
 def test_the_command_writes_a_folder_that_is_read(folders, tmp_path):
     folders.write(tmp_path / "bert", "bert")
-    (tmp_path / "dictionaries").mkdir()
-    (tmp_path / "hsb.txt").write_text("unbab\n" * 2 + "unbaa\n")
-    (tmp_path / "dictionaries" / "en-hsb.txt").write_text("bank\tuna\nbanks\tunba\n")
-    command = [sys.executable, "-m", "clwe_jax.interop.teach", f"--encoder=hf:{tmp_path / 'bert'}"]
-    command += ["--languages=hsb", f"--dictionaries={tmp_path / 'dictionaries'}"]
-    command.append(f"--text={tmp_path}")
-    done = subprocess.run(
-        [*command, f"--out={tmp_path / 'new'}"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0 and "3 new pieces" in done.stdout, done.stderr[-2000:]
+    run_command(tmp_path)
     read = huggingface.load(str(tmp_path / "new"), ("en", "hsb"))
     assert list(read.tokenizer.vocabulary.pieces)[-2:] == ["unba", "unbab"]
     row = dict(zip(read.tokenizer.vocabulary.pieces, table(read)))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from clwe_jax import api
-from clwe_jax.interop import trim
+from clwe_jax.interop import huggingface, to_huggingface, trim
+from tests.interop.reading_test import add_modules
 
 tokenizers = pytest.importorskip("tokenizers")
 TEXTS = ["the bank is closed.", "die Bank ist zu", "банк"]
@@ -44,25 +45,28 @@ def make_tokenizer(kind):
     return made, dict(zip(("pad", "unk", "cls", "sep", "mask"), SPECIALS))
 
 
-@pytest.mark.parametrize("kind", ["BPE", "WordPiece", "Unigram"])
-def test_the_text_keeps_its_vectors(kind, folders, tmp_path):
+def write_model(folder, folders, kind="WordPiece"):
+    """A BERT with a tokenizer.json of this kind, and its number of rows."""
     made, names = make_tokenizer(kind)
     rows = made.get_vocab_size() + 3
     config = folders.make_config("bert", rows) | {"max_position_embeddings": 40, "pad_token_id": 0}
     arrays = folders.make_arrays("bert", rows)
     table = "bert.embeddings.position_embeddings.weight"
     arrays[table] = np.random.RandomState(0).randn(40, 8).astype(np.float32)
-    folder = folders.write(tmp_path / "model", arrays=arrays, config=config)
-    (tmp_path / "model" / "vocab.txt").unlink()
+    folders.write(folder, arrays=arrays, config=config)
+    (folder / "vocab.txt").unlink()
     made.save(f"{folder}/tokenizer.json")
     settings = {f"{name}_token": piece for name, piece in names.items()} | {"do_lower_case": False}
-    (tmp_path / "model" / "tokenizer_config.json").write_text(
-        json.dumps(settings), encoding="utf-8"
-    )
-    (tmp_path / "model" / "1_Pooling").mkdir()
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    return str(folder), rows
+
+
+@pytest.mark.parametrize("kind", ["BPE", "WordPiece", "Unigram"])
+def test_the_text_keeps_its_vectors(kind, folders, tmp_path):
+    folder, rows = write_model(tmp_path / "model", folders, kind)
     out = str(tmp_path / "small")
     kept, before = trim.trim(folder, TEXTS, out, ["to "])
-    assert kept < before < rows and (tmp_path / "small" / "1_Pooling").is_dir()
+    assert kept < before < rows
     one, two = (api.load(f"hf:{x}", languages=("en",)) for x in (folder, out))
     assert (
         len(two.tokenizer.vocabulary) == kept == json.load(open(f"{out}/config.json"))["vocab_size"]
@@ -76,6 +80,60 @@ def test_the_text_keeps_its_vectors(kind, folders, tmp_path):
     assert two.encode(OTHERS, "en").any(-1).all()
     with pytest.raises(ValueError, match="exists"):
         trim.trim(folder, TEXTS, out)
+
+
+def test_weights_with_the_old_table_are_left_out_at_any_depth(folders, tmp_path):
+    folder, _ = write_model(tmp_path / "model", folders)
+    add_modules(tmp_path / "model")
+    old = ["onnx/model.onnx", "onnx/tokenizer.json", "openvino/openvino_model.bin", "tf_model.h5"]
+    old += ["pytorch_model.bin.index.json", ".git/lfs/objects/e5"]
+    for name in (*old, "README.md", "onnx/README.md"):
+        (tmp_path / "model" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "model" / name).write_text("{}")
+    out = tmp_path / "small"
+    trim.trim(folder, TEXTS, str(out))
+    names = {str(x.relative_to(out)) for x in out.rglob("*") if x.is_file()}
+    assert not names & set(old)
+    assert {"2_Dense/model.safetensors", "README.md", "onnx/README.md"} < names
+    models = (api.load(f"hf:{x}", languages=("en",)) for x in (folder, out))
+    np.testing.assert_allclose(*(x.encode(TEXTS, "en") for x in models), atol=1e-6)
+
+
+def test_text_that_the_model_reads_in_small_letters_keeps_its_vectors(folders, tmp_path):
+    folder, _ = write_model(tmp_path / "model", folders)
+    add_modules(tmp_path / "model", prompts={"query": "To "})
+    settings = tmp_path / "model" / "sentence_bert_config.json"
+    settings.write_text('{"do_lower_case": true}')
+    texts = ["HE WALKED ALONG THE RIVER", "The Banks"]
+    trim.trim(folder, texts, str(tmp_path / "small"))
+    models = (api.load(f"hf:{tmp_path / x}", languages=("en",)) for x in ("model", "small"))
+    np.testing.assert_allclose(*(x.encode(texts, "en") for x in models), atol=1e-6)
+
+
+def test_an_export_of_this_program_is_refused(folders, tmp_path):
+    folder, _ = write_model(tmp_path / "model", folders)
+    own = str(tmp_path / "own")
+    to_huggingface.write(*huggingface.load(folder, ("en",)), own)
+    with pytest.raises(ValueError, match="own is an export of this program.* trim first"):
+        trim.trim(own, TEXTS, str(tmp_path / "small"))
+    assert not (tmp_path / "small").exists()
+
+
+def test_ids_in_the_configuration_stay_those_of_their_pieces(folders, tmp_path):
+    folder, rows = write_model(tmp_path / "model", folders)
+    path = tmp_path / "model" / "config.json"
+    pieces = list(api.load(f"hf:{folder}", languages=("en",)).tokenizer.vocabulary.pieces)
+    ends = [3, pieces.index("river")]  # a piece that no text has
+    ids = {"eos_token_id": [*ends, rows], "bos_token_id": None, "image_token_id": rows}
+    config = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(config | ids | {"sep_token_id": ends[1]}), encoding="utf-8")
+    trim.trim(folder, TEXTS, str(tmp_path / "small"))
+    small = api.load(f"hf:{tmp_path / 'small'}", languages=("en",)).tokenizer.vocabulary.pieces
+    config = json.loads((tmp_path / "small" / "config.json").read_text(encoding="utf-8"))
+    assert [small[x] for x in config["eos_token_id"]] == ["[SEP]", "river"]
+    assert small[config["sep_token_id"]] == "river"
+    assert config["pad_token_id"] == 0  # its piece is the first
+    assert config["bos_token_id"] is config["image_token_id"] is None  # there is no such piece
 
 
 def test_steps_of_a_sequence_have_the_new_ids():

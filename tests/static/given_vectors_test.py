@@ -12,6 +12,7 @@ from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.static import job as static, given_vectors, refine
 from clwe_jax.text import dictionary as dictionaries
+from clwe_jax.text.words.normalize import Normalizer
 
 WORDS, DIM = 40, 6
 
@@ -227,6 +228,15 @@ def test_sentences_are_pooled_by_their_information_without_counts(brought):
 def test_counts_in_a_file_are_taken(brought):
     vectors = Vectors(["a", "b"], np.eye(2), np.array([7, 3]))
     assert given_vectors.counts({"de": vectors}) == {"de": {"a": 7, "b": 3}}
+
+
+@pytest.mark.parametrize("counts", [None, [7, 3, 1]])
+def test_of_one_key_the_most_frequent_word_counts(counts):
+    words = ["don’t", "haus", "don't"]
+    vectors = Vectors(words, np.eye(3), counts and np.array(counts))
+    vectors = vectors.with_keys(Normalizer(lower_case=False).key)
+    found = given_vectors.counts({"de": vectors})["de"]
+    assert list(found) == ["don't", "haus"] and found["don't"] > found["haus"]
 
 
 def test_dictionary_vectors_stand_beside_given_ones(brought):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import os
 from typing import Any, Iterable, Mapping, Sequence
@@ -72,10 +73,17 @@ class Frequencies:
 
     def word_weights(self, language: str, pool: str) -> dict[str, float]:
         """word -> its weight by a pool, SIF or INFORMATION; a word that is absent weighs 1."""
-        weigh = {SIF: sif_weights, INFORMATION: information_weights}[pool]
-        words = self.words.get(language, {})
-        counts = np.fromiter(words.values(), np.float64, len(words))
-        return dict(zip(words, weigh(counts, self.totals.get(language, 0)).tolist()))
+        if (language, pool) not in self._weights:
+            weigh = {SIF: sif_weights, INFORMATION: information_weights}[pool]
+            words = self.words.get(language, {})
+            counts = np.fromiter(words.values(), np.float64, len(words))
+            weights = weigh(counts, self.totals.get(language, 0)).tolist()
+            self._weights[language, pool] = dict(zip(words, weights))
+        return self._weights[language, pool]
+
+    @functools.cached_property
+    def _weights(self) -> dict[tuple[str, str], dict[str, float]]:
+        return {}  # of `word_weights`, which each sentence asks for all words of its language
 
     def piece_weights(self, language: str, vocabulary: Vocabulary) -> np.ndarray:
         """float32 [pieces]: the SIF weight of each piece, by its share of the language's pieces.
@@ -136,6 +144,11 @@ def join_counts(parts: Iterable[Frequencies | None]) -> Frequencies | None:
     return Frequencies(totals, words)
 
 
+def of_first(words: Sequence[str], counts: Sequence[int]) -> dict[str, int]:
+    """word -> its count, in their order; the first one of a word that stands there several times."""
+    return dict.fromkeys(words, 0) | dict(zip(reversed(words), reversed(counts)))
+
+
 def of_ranks(words: Sequence[str]) -> dict[str, int]:
     """word -> its count in a million running words by its rank alone, for lists without counts.
 
@@ -146,7 +159,7 @@ def of_ranks(words: Sequence[str]) -> dict[str, int]:
       words: words of one language, most frequent first.
     """
     shares = 1 / (_SHIFT + np.arange(1, len(words) + 1))
-    return dict(zip(words, np.rint(_RUNNING * shares / shares.sum()).astype(int).tolist()))
+    return of_first(words, np.rint(_RUNNING * shares / shares.sum()).astype(int).tolist())
 
 
 def load(folder: str) -> Frequencies | None:

@@ -40,6 +40,7 @@ def test_a_words_share_is_of_all_running_words():
     shares = {"the": 0.06, "cat": 0.003, "cats": 0.001}
     expected = {word: 1e-3 / (1e-3 + share) for word, share in shares.items()}
     assert FOUND.word_weights("en", "sif") == pytest.approx(expected)
+    assert FOUND.word_weights("en", "sif") is FOUND.word_weights("en", "sif")  # made once
     for language in ("de", "fr"):
         assert FOUND.word_weights(language, "sif") == {}
 
