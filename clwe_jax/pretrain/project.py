@@ -65,9 +65,10 @@ class Projection(Job):
                 "as configs/bi_saelmo.py, or configs/elmo_projected.py for two runs"
             )
         settings = self.config.projection
+        fitted = project_maps.methods(settings)
         for option, names, choices in (
-            ("methods", project_maps.methods(settings), project_maps.METHODS),
-            ("apply", [settings.apply], project_maps.METHODS),
+            ("methods", fitted, project_maps.METHODS),
+            ("apply", [settings.apply], fitted),
             ("anchors", [settings.anchors], ANCHORS),
         ):
             for name in (name for name in names if name not in choices):
