@@ -25,6 +25,7 @@ from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Tagged, folders, petrov, scores
 from clwe_jax.text.labelled.entities import is_tag, scheme, to_iob2
 from clwe_jax.text.lines import describe_json, fault, read_lines, quote_line
+from clwe_jax.text.words.languages import name_in
 
 # Universal parts of speech (Universal Dependencies 2), and the 12 of Petrov et al. (2012).
 UPOS = tuple(
@@ -158,10 +159,11 @@ def universal(path: str, language: str) -> tuple[list[list[_Line]], int, int]:
 
 
 def _words(sentences: list[list[_Line]], column: int, language: str) -> list[list[str]]:
-    """The words, without PAN-X's prefix `de:` where every word has it."""
+    """The words, without PAN-X's prefix `de:`, any code of the language, where every word has it."""
     words = [[row.columns[column] for row in rows] for rows in sentences]
-    prefix = f"{language}:"
-    if all(word.startswith(prefix) for word in itertools.chain.from_iterable(words)):
+    starts = (word[: word.find(":") + 1] for word in itertools.chain.from_iterable(words))
+    prefix, *others = set(starts) or {""}
+    if not others and name_in(prefix.removesuffix(":"), [language]) == language:
         words = [[word[len(prefix) :] for word in row] for row in words]
     return words
 

@@ -77,6 +77,12 @@ def test_a_language_is_cut_off_only_where_all_words_have_it(tmp_path):
     assert pairs(read(tmp_path, "en:a\tO\nen:b\tO\n")) == ["en:a/O en:b/O"]
 
 
+def test_a_run_may_call_the_language_by_another_code(tmp_path):
+    assert pairs(read(tmp_path, "de:a\tO\nde:b\tO\n", language="deu")) == ["a/O b/O"]
+    text = "Er PPER O\ngeht VVFIN O\n. $. O\n"
+    assert pairs(read(tmp_path, text, Pos(tags=12), "deu")) == ["Er/PRON geht/VERB ./."]
+
+
 def test_japanese_words_are_not_cut(tmp_path):
     row = read(tmp_path, "東京都\tB-LOC\nに\tO\n", language="ja").rows[0]
     assert row.words == ("東京都", "に")
