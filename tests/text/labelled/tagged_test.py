@@ -241,6 +241,14 @@ def test_the_languages_own_parts_of_speech_become_universal(tmp_path, language, 
         read(tmp_path, text, Pos(), language)
 
 
+def test_a_languages_own_tag_may_have_the_name_of_a_universal_one(tmp_path):
+    """Penn's SYM is X in the release, and the SYM of Universal Dependencies is punctuation."""
+    penn = "the DT B-NP O\n% SYM O O\nrose VBD B-VP O\n"
+    assert pairs(read(tmp_path, penn, Pos(tags=12), "en")) == ["the/DET %/X rose/VERB"]
+    ud = "the\tthe\tDET\n%\t%\tSYM\nrose\trise\tVERB\n"
+    assert pairs(read(tmp_path, ud, Pos(tags=12), "en")) == ["the/DET %/. rose/VERB"]
+
+
 @pytest.mark.parametrize(
     "language, tags",
     [
