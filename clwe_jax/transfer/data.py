@@ -86,6 +86,12 @@ class LabelledData:
         """The rows as text, words with spaces between them."""
         return [" ".join(row.texts if self.task.kind == "texts" else row.words) for row in rows]
 
+    def items(self, rows: Rows) -> np.ndarray:
+        """The place of the first row with each row's sentence, of pairs with its first text, int [N]."""
+        places: dict[Any, int] = {}
+        keys = (row.texts[0] if self.task.kind == "texts" else row.words for row in rows)
+        return np.array([places.setdefault(key, place) for place, key in enumerate(keys)], int)
+
     def majority(self, language: str) -> float:
         """The accuracy in a language of always answering the training rows' most frequent label."""
         counts = collections.Counter(_every_label(self.task, self.train.values()))

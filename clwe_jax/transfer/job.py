@@ -176,11 +176,12 @@ class Transfer(Job):
         """The counts of each test row, for comparisons with other runs."""
         os.makedirs(self.path(sections.PREDICTIONS), exist_ok=True)
         for language, seeds in labels.items():
-            gold = data.gold(data.tests[language])
+            rows = data.tests[language]
+            gold = data.gold(rows)
             counts = [data.task.counts(gold, mine) for mine in seeds]
             path = self.path(sections.PREDICTIONS, f"{language}.npz")
             with atomic.writing(path) as file:
-                np.savez(file, counts=np.stack(counts), gold=_hash(gold))
+                np.savez(file, counts=np.stack(counts), gold=_hash(gold), items=data.items(rows))
 
     def _describe_labels(self, data: LabelledData, chosen: str) -> None:
         """Writes the facts that `api.load` reads."""
