@@ -19,6 +19,7 @@ from clwe_jax.objectives import projected
 from clwe_jax.options.pretrain import PretrainRun, ProjectionOptions
 from clwe_jax.options.section import nearest
 from clwe_jax.pretrain import project_maps
+from clwe_jax.pretrain.evaluate import Measurements, update
 from clwe_jax.pretrain.project_maps import ProjectionMaps, ProjectionSpaces
 from clwe_jax.report import evaluations, tables
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
@@ -122,26 +123,32 @@ class Projection(Job):
     def _fit(self, spaces: ProjectionSpaces) -> ProjectionMaps:
         return project_maps.fit(self.config, spaces)
 
-    def _evaluate(self, spaces: ProjectionSpaces, fitted: ProjectionMaps) -> dict[str, float]:
+    def _evaluate(self, spaces: ProjectionSpaces, fitted: ProjectionMaps) -> Measurements:
         suite = evaluators.build(
             self.config.evals, spaces.context, spaces.folders, names=evaluations.names_with_floor()
         )
         figures = dict(fitted.figures)
+        outcomes = {}
         for name, maps in fitted.maps.items():
             measured, _ = evaluators.measure(suite, project_maps.apply_maps(spaces.models, maps))
             figures |= {f"projected/{name}/{x}": value for x, value in measured.items()}
-        return figures | dictionary_baseline.measure(
+            items = evaluators.outcomes(suite)
+            outcomes |= {f"projected/{name}/{x}": tested for x, tested in items.items()}
+        figures |= dictionary_baseline.measure(
             self.config,
             suite,
             spaces.dictionary,
             spaces.frequencies,
             lambda text, language: spaces.models[language].tokenizer.words(text, language),
         )
+        return figures, outcomes
 
     def results(self, done: Mapping[str, Any]) -> Results:
-        figures = done["evaluation"]
+        figures, outcomes = done["evaluation"]
         projected.save(self.path(projected.FILE), done["maps"].maps, self.config.projection.apply)
-        return Results({**self.read(FIGURES), **figures}, measured=figures)
+        # Figures of other maps do not stay.
+        own = {x: y for x, y in self.read(FIGURES).items() if not x.startswith("projected/")}
+        return Results(update(own, figures), measured=figures, outcomes=outcomes)
 
     def show(self, figures: Mapping[str, float]) -> None:
         tables.print_projection(self.read(FIGURES), figures)
@@ -255,12 +262,15 @@ class PairProjection(Projection):
     def results(self, done: Mapping[str, Any]) -> Results:
         base = super().results(done)
         prefix = f"projected/{self.config.projection.apply}/"
-        kept = {x.removeprefix(prefix): y for x, y in base.measured.items() if x.startswith(prefix)}
+        figures, outcomes = (
+            {**x, **{name.removeprefix(prefix): y for name, y in x.items()}}
+            for x in (base.measured, base.outcomes)
+        )
         report = {
             "dictionary": text_of_run.describe_dictionary(done["model and text"].dictionary),
             "notes": self.notes,
         }
-        return Results({**base.figures, **kept}, report, {**base.measured, **kept})
+        return Results(figures, report, outcomes=outcomes)
 
     def show(self, figures: Mapping[str, float]) -> None:
         tables.print_projection({}, figures)
@@ -278,7 +288,9 @@ class PairEvaluation(PairProjection):
         # config.json names the options that the figures were measured with.
         run_config = dataclasses.replace(options.read_config(self.workdir), evals=self.config.evals)
         options.write_config(run_config, self.workdir)
-        return super().results(done)
+        new = super().results(done)
+        figures = update(self.read(FIGURES), new.figures)
+        return dataclasses.replace(new, figures=figures, measured=new.figures)
 
 
 def _monolingual(settings: ProjectionOptions, option: str) -> tuple[str, str, PretrainRun]:

@@ -6,7 +6,7 @@ import base64
 import os
 import shlex
 import time
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class Recorder:
         Args:
           figures: metric -> value of a finished command; METRIC_low and METRIC_high are the ends
             of METRIC's interval. None: the command goes on.
-          outcomes: metric -> whether each test item was right.
+          outcomes: metric -> whether each test item was right; of other figures the earlier ones stay.
           more: further facts, values that JSON can hold.
         """
         if self._before is None:
@@ -113,7 +113,7 @@ class Recorder:
                 },
                 **more,
                 "figures": with_intervals(figures or {}),
-                **_pack_outcomes(outcomes),
+                **_pack_outcomes({**_known_outcomes(old, figures or {}), **outcomes}),
             },
         )
 
@@ -151,6 +151,12 @@ def with_intervals(figures: Mapping[str, float]) -> dict[str, Any]:
         if not (name.endswith(_ENDS) and name.rpartition("_")[0] in figures):
             values[name] = [value, *ends] if len(ends) == 2 else value
     return values
+
+
+def _known_outcomes(entry: Mapping[str, Any], metrics: Iterable[str]) -> dict[str, Outcomes]:
+    """The outcomes of those of some metrics that have them."""
+    every = {metric: outcomes(entry, metric) for metric in metrics}
+    return {metric: tested for metric, tested in every.items() if tested is not None}
 
 
 def _pack_outcomes(outcomes: Mapping[str, Outcomes]) -> dict[str, Any]:
