@@ -41,7 +41,11 @@ Maps = Mapping[str, Mapping[str, np.ndarray]]  # 'orthogonal' -> language -> [la
 
 
 def map_model(
-    config: TransferRun, workdir: str, model: LoadedEncoder, languages: Sequence[str]
+    config: TransferRun,
+    workdir: str,
+    model: LoadedEncoder,
+    languages: Sequence[str],
+    state: Any = None,
 ) -> tuple[LoadedEncoder, dict[str, Any]]:
     """The model with maps of all languages but the first, which `config.data.pairs` asks for.
 
@@ -49,6 +53,7 @@ def map_model(
 
     Args:
       languages: the languages of the labelled rows, that of the training rows first.
+      state: facts by which a changed encoder is recognised, of which the maps are made again.
 
     Returns:
       The model, and facts for the records of what is kept: {} without maps.
@@ -69,7 +74,7 @@ def map_model(
     record = {
         **to_dict(settings),
         "pairs": config.training_pairs,
-        "encoder": config.encoder,
+        "encoder": [config.encoder, state],
         "words": config.transfer.words,
         "languages": list(languages),
         "seed": config.seed,

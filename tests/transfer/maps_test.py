@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from clwe_jax import api, options, pocket, presets
+from clwe_jax import api, atomic, cached, options, pocket, presets
 from clwe_jax.align import procrustes
 from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.language_model import LanguageModel
@@ -142,6 +142,11 @@ def test_a_mapped_model_and_its_maps(model, tmp_path):
     np.testing.assert_array_equal(*english)
     again, _ = transfer_maps.map_model(config, folder, model, LANGUAGES)  # from the folder
     np.testing.assert_array_equal(again.projection.maps[1], found.projection.maps[1])
+    # Another state of the encoder, such as a run that was trained on, has maps of its own.
+    record = facts["align"]
+    _, facts = transfer_maps.map_model(config, folder, model, LANGUAGES, "trained on")
+    assert facts["align"] != record
+    assert atomic.read_json(os.path.join(folder, projected.FILE + cached.RECORD)) == facts["align"]
     config = config_of(str(tmp_path), pairs="")
     assert transfer_maps.map_model(config, folder, model, LANGUAGES) == (model, {})
 
