@@ -607,6 +607,38 @@ def test_entailment_outside_the_embedded_world_needs_files(config):
     config.check_all()
 
 
+@pytest.fixture
+def labelled(config, tmp_path):
+    """The config with files of entailment, of a dictionary too."""
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    for name in ("de", "en", "train"):
+        lines = "eins\tzwei\tneutral\neins\tdrei\tentailment\n"
+        (tests / f"{name}.tsv").write_text(lines)
+    (tests / "train.tsv").rename(tmp_path / "train.tsv")
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    (lists / "de-en.txt").write_text("eins\tone\n")
+    settings = {"train": f"en:{tmp_path / 'train.tsv'}", "tests": str(tests), "seeds": 2}
+    values = {"clcr.entailment": settings, "data.dictionaries": str(lists)}
+    return with_values(config, values | {"clcr.parallel": "pocket"})
+
+
+def test_absent_files_of_entailment_are_named_before_anything_is_trained(labelled, tmp_path):
+    clcr_files.check(labelled, "run")
+    (tmp_path / "tests" / "de.tsv").rename(tmp_path / "tests" / "deu.tsv")  # another code of it
+    clcr_files.check(labelled, "run")
+    (tmp_path / "tests" / "deu.tsv").unlink()
+    with pytest.raises(
+        FileNotFoundError, match="entailment.tests=.*tests has no test file of 'de'"
+    ):
+        clcr_files.check(labelled, "run")
+    (tmp_path / "train.tsv").unlink()
+    with pytest.raises(FileNotFoundError, match="entailment.train=.*train.tsv is no file"):
+        clcr_files.check(labelled, "run")
+    clcr_files.check(with_values(labelled, {"clcr.entailment.seeds": 0}), "run")
+
+
 def test_wrong_languages_and_absent_folders_are_named(config, tmp_path):
     with pytest.raises(ValueError, match="one language"):
         with_values(config, {"data.languages": "de,en,fr"}).check_all()
