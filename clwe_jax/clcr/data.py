@@ -193,11 +193,11 @@ def layers_of(config: ClcrRun, language: str, count: int) -> tuple[int, ...]:
         raise ValueError(f"{option}, the model of {language}: {error}") from error
 
 
-def stamps(config: ClcrRun) -> dict[str, str]:
-    """Name -> stamp of the files of parallel sentences and gold links; the embedded world has none."""
+def stamps(config: ClcrRun, more: Sequence[str] = ()) -> dict[str, str]:
+    """Name -> stamp of the files of parallel sentences and gold links, and of `more`."""
     settings = config.clcr
     pair = options.languages(config)
-    paths = []
+    paths = list(more)
     if settings.parallel != POCKET:
         bitexts = parallel.find(settings.parallel, pair, "clcr.parallel")
         for files in bitexts:

@@ -1,8 +1,10 @@
 """The CLCR job from end to end on two small random models, its measures by hand, and bad input."""
 
 import dataclasses
+import itertools
 import json
 import shutil
+import types
 
 import jax
 import numpy as np
@@ -637,6 +639,23 @@ def test_absent_files_of_entailment_are_named_before_anything_is_trained(labelle
     with pytest.raises(FileNotFoundError, match="entailment.train=.*train.tsv is no file"):
         clcr_files.check(labelled, "run")
     clcr_files.check(with_values(labelled, {"clcr.entailment.seeds": 0}), "run")
+
+
+def test_entailment_is_measured_again_on_other_labelled_files(labelled, tmp_path, monkeypatch):
+    measured = []
+    monkeypatch.setattr(
+        entailment, "measure_entailment", lambda *run: measured.append(run[2]) or {"x": 1.0}
+    )
+    monkeypatch.setattr(clcr_aligned, "measure_aligned", lambda *run: {"y": 1.0})
+    mapped = types.SimpleNamespace(made_with={})
+    names = ("tests/de.tsv", "train.tsv", "lists/de-en.txt")
+    for changed in (None, None, *names):
+        if changed:
+            (tmp_path / changed).write_text((tmp_path / changed).read_text() * 2)
+        measured.append(changed)
+        clcr.Clcr(labelled, str(tmp_path / "run"))._entailment(mapped)
+    rows = entailment.rows(labelled)
+    assert measured == [None, *rows, None, *itertools.chain(*([x, *rows] for x in names))]
 
 
 def test_wrong_languages_and_absent_folders_are_named(config, tmp_path):
