@@ -112,8 +112,13 @@ def sides(
     target: Sequence[Words],
     languages: tuple[str, str],
     level: str = "pieces",
+    pool: str = "mean",
 ) -> Iterator[tuple[Side, Side]]:
-    """Yields the vectors of both sides of each pair of sentences; arguments as of `align`."""
+    """Yields the vectors of both sides of each pair of sentences; arguments as of `align`.
+
+    Args:
+      pool: with the level 'words', a word's vector: 'first', 'mean' or 'max' of its pieces.
+    """
     if not isinstance(view, EncodesWords):
         raise ValueError(
             "This encoder has no vectors of given words, which word alignment needs: take a language "
@@ -121,22 +126,20 @@ def sides(
         )
     for start in range(0, len(source), _PART):
         part = slice(start, start + _PART)
-        yield from zip(
-            *(
-                _encode_side(view, text[part], x, level)
-                for text, x in zip((source, target), languages)
-            )
-        )
+        texts = zip((source, target), languages)
+        yield from zip(*(_encode_side(view, text[part], x, level, pool) for text, x in texts))
 
 
-def _encode_side(view: Any, sentences: Sequence[Words], language: str, level: str) -> list[Side]:
+def _encode_side(
+    view: Any, sentences: Sequence[Words], language: str, level: str, pool: str
+) -> list[Side]:
     full = [words for words in sentences if len(words)]
     if not full:
         encoded = []
     elif level == "pieces" and isinstance(view, EncodesPieces):
         encoded = view.pieces_of_words(full, language)
     else:
-        vectors = view.of_words(full, language, "mean")
+        vectors = view.of_words(full, language, pool)
         encoded = [(x, np.arange(len(x), dtype=np.int32)) for x in vectors]
     # Encoders take no sentence without words; such a one has no pieces.
     empty = np.zeros((0, view.layers, 1), np.float32), np.zeros(0, np.int32)

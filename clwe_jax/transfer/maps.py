@@ -174,7 +174,7 @@ def cross_products(
     for start in range(0, len(rows), _PART):
         part = rows[start : start + _PART]
         texts = [row.source for row in part], [row.target for row in part]
-        sides = word_alignment.sides(encoder, *texts, languages, aligner.level)
+        sides = word_alignment.sides(encoder, *texts, languages, aligner.level, pool)
         xs = []
         ys = []
         for row, (left, right) in zip(part, sides):

@@ -10,7 +10,7 @@ import pytest
 
 from clwe_jax import api, atomic, cached, options, pocket, presets
 from clwe_jax.align import procrustes
-from clwe_jax.encoders import load as encoders
+from clwe_jax.encoders import features, load as encoders
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.models.transformer import Transformer
@@ -45,7 +45,7 @@ class Rotated:
         return self
 
     def of_words(self, rows, language, pool="mean", reduce=np.asarray):
-        return [side[0] for side in self.pieces_of_words(rows, language)]
+        return [features.pool_words(*side, pool) for side in self.pieces_of_words(rows, language)]
 
     def pieces_of_words(self, rows, language):
         found = []
@@ -59,14 +59,15 @@ class Rotated:
 
 
 @pytest.mark.parametrize("pool", ["first", "mean", "max"])
-def test_products_equal_numpy(pool):
+@pytest.mark.parametrize("level", ["pieces", "words"])
+def test_products_equal_numpy(pool, level):
     model = Rotated()
     rows = [
         Linked(["ab", "c"], ["de", "f", "ghi"], frozenset({(0, 2), (1, 0)}), NONE),
         Linked(["x"], ["y"], NONE, NONE),
     ]
     found, count = transfer_maps.cross_products(
-        model, rows, ("de", "en"), WordAligner(), True, pool
+        model, rows, ("de", "en"), WordAligner(level=level), True, pool
     )
     pooled = {"first": lambda x: x[0], "mean": lambda x: x.mean(0), "max": lambda x: x.max(0)}[pool]
     expected = 0
