@@ -132,11 +132,11 @@ def read(config: TransferRun) -> LabelledData:
         for language, language_rows in rows.items():
             _check_labels(task, labels, language_rows, f"{name} set ({language})", skip_counts)
     label_set = set(labels)
-    clean = {
-        language: [row for row in rows if label_set.issuperset(_labels_of(task, row))]
-        for language, rows in dev.items()
-    }
-    if not any(clean.values()):
+    clean = {}
+    for language, rows in dev.items():
+        kept = [row for row in rows if label_set.issuperset(_labels_of(task, row))]
+        clean |= {language: kept} if kept else {}
+    if not clean:
         raise ValueError(
             "config.transfer.dev: no development row has only labels of the training rows; give a "
             "file of the same task: --config.transfer.dev=en:FILE"

@@ -225,7 +225,6 @@ class FrozenTransfer:
         dev = [
             (_read(self.features, layers, "dev", language), data.gold(rows))
             for language, rows in data.dev.items()
-            if rows
         ]
 
         def measure(params: Any) -> np.ndarray:

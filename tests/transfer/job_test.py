@@ -494,6 +494,11 @@ def test_files_are_split_and_compared(vectors, tmp_path, caplog):
     assert len(data.train["en"]) + len(data.dev["en"]) == 40 and len(data.dev["en"]) == 20
     assert any("lack (B-ORG)" in reason for reason in data.skipped)
     assert list(data.tests) == ["en"] and "'de'" in caplog.text
+    # Of one training row none is left for development: the other language's rows are enough.
+    few = with_values(
+        config, {"transfer": dict(train=f"en:{train},de:{train}", rows="en:1,de:.01")}
+    )
+    assert len(labelled(few).train["de"]) == 1 and list(labelled(few).dev) == ["en"]
     files_of(tmp_path / "test", [Tagged(x.words, ("B-X",) * len(x.words)) for x in rows])
     with pytest.raises(ValueError, match="different tasks"):
         labelled(config)
