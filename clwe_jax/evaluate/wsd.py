@@ -204,8 +204,15 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.has_data and self.context.tokenizer is not None:
-            self.context.tokenizer.language_id(self.language)  # raises before training starts
+        if not self.has_data:
+            return
+        # What is missing is named before training starts.
+        for path in (self.training, *_sets(self.tests)):
+            read(path, max_sentences=1)
+        if self.wordnet:
+            first_senses(self.wordnet)
+        if self.context.tokenizer is not None:
+            self.context.tokenizer.language_id(self.language)
 
     @property
     def has_data(self) -> bool:
