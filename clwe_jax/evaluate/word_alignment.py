@@ -196,6 +196,11 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
                 layers_of(self.layers, self.context.layers)
             except ValueError as error:
                 raise ValueError(f"config.evals.word_alignment.{error}") from error
+        languages = self.context.languages
+        if self.data == "pocket" and not set(languages) & set(pocket.LANGUAGES):
+            raise ValueError(
+                f"{_OPTION}='pocket': the embedded world has no sentences of {', '.join(languages)}"
+            )
         if self.has_data and self.data != "pocket":
             _ = self.pairs  # an error in the folder is raised before training starts
 
