@@ -58,13 +58,20 @@ class Transfer(Job):
             )
 
     def advise(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
-        # Another number of errors to show needs the predictions again.
-        if not figures or report.get("transfer", {}).get("errors") != self.config.report.errors:
+        # Other errors to show or runs to compare with need the predictions again.
+        shown = {"compare_with": "", **report.get("transfer", {})}
+        if not figures or any(shown.get(name) != x for name, x in self._shown.items()):
             return ""
         return (
             "This run is finished. To start again, give another --workdir; to label text: "
             f"clwe_jax.api.load({self.workdir!r}).{self._method}."
         )
+
+    @property
+    def _shown(self) -> dict[str, Any]:
+        """The options of the report's sections."""
+        settings = self.config.report
+        return {"errors": settings.errors, "compare_with": settings.compare_with}
 
     @property
     def _method(self) -> str:
@@ -200,21 +207,16 @@ class Transfer(Job):
 
     def results(self, done: Mapping[str, Any]) -> Results:
         data, encoder, training, tested = (done[x] for x in (_ROWS, _ENCODER, _TRAINING, _TESTS))
-        prefix = "speed/"
-        speed = {
-            name.removeprefix(prefix): value
-            for name, value in training.speed.items()
-            if name.startswith(prefix)
-        }
+        speed = (name.partition("/") + (x,) for name, x in training.speed.items())
         report = {
-            "speed": speed,
+            "speed": {name: x for kind, _, name, x in speed if kind == "speed"},
             "notes": self.notes,
             "skipped": {**data.skipped, **training.cut, **tested.cut},
             "sections": sections.sections(
                 self.config, self.workdir, data, encoder, training, tested
             ),
             "transfer": {
-                "errors": self.config.report.errors,
+                **self._shown,
                 "seconds": self.seconds,
                 "seeds": self.config.transfer.seeds,
             },
