@@ -208,7 +208,8 @@ class Entities(_Edges):
 
     def generate(self, language, split, rows, seed):
         # A tenth of the sentences has no name, the others have one or more.
-        tagged = Ner(domains=self.domains).generate(language, split, rows + rows // 5 + 1, seed)
+        task = Ner(ignored=self.ignored, domains=self.domains)
+        tagged = task.generate(language, split, rows + rows // 5 + 1, seed)
         return Examples(tuple(itertools.islice(_name_spans(tagged), rows)))
 
 

@@ -262,9 +262,13 @@ class Ner:
             flat = map(itertools.chain.from_iterable, (tags, converted))
             change_count = sum(a != b for a, b in zip(*flat))
             skip_counts["I- without B- before it, read as B-"] = change_count
-        converted = [["O" if tag[2:] in ignored else tag for tag in row] for row in converted]
         column = _word_column(sentences, tag_column)
-        return _rows(_words(sentences, column, language), converted, skip_counts)
+        kept = list(map(self._without_ignored, converted))
+        return _rows(_words(sentences, column, language), kept, skip_counts)
+
+    def _without_ignored(self, tags: Sequence[str]) -> tuple[str, ...]:
+        ignored = self.ignored.split(",")
+        return tuple("O" if tag[2:] in ignored else tag for tag in tags)
 
     def _choose_column(self, path: str, sentences: list[list[_Line]], types: set[str]) -> int:
         """The column of names: of those whose cells are tags, the one with most names, else the last.
@@ -308,7 +312,7 @@ class Ner:
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
         domains = pocket.join_domains(self.domains)
         sentences = pocket.named_entities(language, split, rows, seed, domains)
-        return Examples(tuple(itertools.starmap(Tagged, sentences)))
+        return Examples(tuple(Tagged(words, self._without_ignored(x)) for words, x in sentences))
 
     def score(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]

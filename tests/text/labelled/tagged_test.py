@@ -316,3 +316,13 @@ def test_phrases_of_conll_are_no_names(tmp_path):
     path.write_text("EU NNP B-NP O\nsees VBZ B-VP O\nit PRP B-NP O\n")
     [row] = Ner().read(str(path), "en").rows
     assert row.tags == ("O", "O", "O")
+
+
+@pytest.mark.parametrize("name, kinds", [("ner", "tags"), ("edge/entities", "labels")])
+def test_ignored_types_are_no_names_of_the_embedded_world_either(name, kinds):
+    task = registry.lookup("transfer_task", name)
+    found = []
+    for ignored in ("", "LOC,ORG"):
+        rows = task(ignored=ignored).generate("en", "train", 40, 0).rows
+        found.append({x[-3:] for row in rows for x in getattr(row, kinds) if x != "O"})
+    assert found[1] == found[0] - {"LOC", "ORG"} and len(found[1]) < len(found[0])
