@@ -230,7 +230,7 @@ def _rows_of_files(config: TransferRun, task: Task):
 
 
 def _split(task: Task, rows: Rows, seed: int) -> tuple[Rows, Rows]:
-    """A tenth of the rows at random, and the others; spans of one sentence stay together."""
+    """A tenth of the rows at random, 20 at least and half at most, and the others; spans of one sentence stay together."""
     groups: dict[Any, list[int]] = {}
     for place, row in enumerate(rows):
         groups.setdefault(row.words if task.kind == "spans" else place, []).append(place)
@@ -303,7 +303,8 @@ def _check_labels(
         count = sum(counts[label] for label in strange)
         skipped[f"{where}: labels that the training rows lack ({', '.join(strange[:4])})"] = count
         logging.warning(
-            "The %s has %d labels that the training rows lack (%s): they count as errors",
+            "The %s has %d labels that the training rows lack (%s): in test rows they count as "
+            "errors, and development rows with them are left out",
             where,
             count,
             ", ".join(strange[:8]),

@@ -135,7 +135,7 @@ class Transfer(Job):
         yield (
             f"training: {learns} {settings.head.name}, at most {epochs} epochs, {settings.seeds} seeds"
         )
-        if settings.search.trials:
+        if settings.search.trials and not tunes:
             yield f"search: {settings.search.trials} trials of the regularisation"
 
     def _read(self) -> LabelledData:
