@@ -280,12 +280,7 @@ def _reorder(languages: Sequence[str], test: Split, reordered: Reordered) -> dat
         f"Linked words of {source}, brought into the order of {target} (Table 3): the share of the 2-, "
         "3- and 4-grams of words that stand together in that order, and Kendall's tau; and of sentences "
         f"of up to {reorder.MAX_EXHAUSTIVE} words, the share in which the search finds the order of lowest "
-        "cost among all. "
-        + (
-            "The orders are those of the gold alignment."
-            if test.gold
-            else "The orders are those of the pivots found."
-        )
+        f"cost among all. The orders are those of the {'gold alignment' if test.gold else 'pivots found'}."
     )
     return data.Section("CLCR: reorder", text, blocks)
 
@@ -329,12 +324,8 @@ def _hub(target: str, figures: Mapping[str, float]) -> data.Section | None:
 
 def _distance(others: int) -> str:
     """The name of the measure of `clcr.contrast`."""
-    plain = "symmetric distance"
-    return (
-        f"{plain}, in units of that to the nearest word of {others} other sentences,"
-        if others
-        else plain
-    )
+    unit = f", in units of that to the nearest word of {others} other sentences,"
+    return "symmetric distance" + (unit if others else "")
 
 
 def _choose_places(test: Split) -> Sequence[int]:

@@ -114,11 +114,8 @@ def sides(
     level: str = "pieces",
     pool: str = "mean",
 ) -> Iterator[tuple[Side, Side]]:
-    """Yields the vectors of both sides of each pair of sentences; arguments as of `align`.
-
-    Args:
-      pool: with the level 'words', a word's vector: 'first', 'mean' or 'max' of its pieces.
-    """
+    """Yields the vectors of both sides of each pair of sentences; arguments as of `align`, and the pool
+    of a word's pieces with the level 'words'."""
     if not isinstance(view, EncodesWords):
         raise ValueError(
             "This encoder has no vectors of given words, which word alignment needs: take a language "

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import functools
 import os
 from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -70,11 +69,6 @@ class SenseVectors:
     vectors: np.ndarray
     lemmas: dict[tuple[str, str], list[int]]
     counts: np.ndarray
-
-    @functools.cached_property
-    def rows(self) -> dict[str, int]:
-        """Sense key -> row."""
-        return {key: row for row, key in enumerate(self.keys)}
 
 
 def train(corpus: AnnotatedCorpus, encode: WordEncoder) -> SenseVectors:

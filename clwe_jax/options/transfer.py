@@ -93,8 +93,7 @@ class TransferOptions(Options):
         "", "en:FILE,de:FILE | en:tfds:NAME | languages of the embedded world: en,de | '': en"
     )
     dev: str = option(
-        "",
-        "as train; '': a tenth of the training rows (20 to a half of them), or the embedded world's",
+        "", "as train; '': a tenth of the training rows or 20, or the embedded world's"
     )
     tests: str = option(
         "", "a folder of {lang}.* files | tfds:NAME, with {lang} in it | '': the embedded world"

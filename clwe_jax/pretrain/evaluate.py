@@ -12,13 +12,10 @@ import jax
 from clwe_jax import options
 from clwe_jax.encoders import language_model
 from clwe_jax.encoders.model import ModelEncoder
-from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.report.headline import FLOOR
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
-
-Measurements = tuple[dict[str, float], dict[str, Outcomes]]  # figures, and the outcomes of some
 
 
 def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
@@ -51,7 +48,7 @@ class Evaluation(Job):
         yield f"model: the run in {self.workdir}"
         yield from forecast.evaluations(self.config, self.workdir)
 
-    def _evaluate(self) -> Measurements:
+    def _evaluate(self) -> Results:
         model = language_model.load(self.workdir)
         run_text = inputs.open_run_text(self.config, self.workdir)
         heldout = inputs.build(self.config, run_text).heldout
@@ -68,7 +65,7 @@ class Evaluation(Job):
         figures, _ = evaluators.measure(suite, encoder)
         figures |= dictionary_baseline.measure_run(self.config, run_text, self.workdir)
         logging.info("%s figures", f"{len(figures):,}")
-        return figures, evaluators.outcomes(suite)
+        return Results(figures, outcomes=evaluators.outcomes(suite))
 
     def results(self, done: Mapping[str, Any]) -> Results:
         # config.json names the options that the figures were measured with.
@@ -76,14 +73,14 @@ class Evaluation(Job):
         data = dataclasses.replace(run_config.data, sample_bytes=self.config.data.sample_bytes)
         run_config = dataclasses.replace(run_config, data=data, evals=self.config.evals)
         options.write_config(run_config, self.workdir)
-        figures, outcomes = done["evaluation"]
-        return Results(update(self.read(FIGURES), figures), measured=figures, outcomes=outcomes)
+        return update(self.read(FIGURES), done["evaluation"])
 
 
-def update(before: Mapping[str, float], figures: Mapping[str, float]) -> dict[str, float]:
+def update(before: Mapping[str, float], new: Results) -> Results:
     """New figures in place of all earlier ones of the same evaluators, those of other test sets too."""
-    measured = {measurement(name) for name in figures}
-    return {**{x: y for x, y in before.items() if measurement(x) not in measured}, **figures}
+    measured = {measurement(name) for name in new.figures}
+    kept = {x: y for x, y in before.items() if measurement(x) not in measured}
+    return dataclasses.replace(new, figures={**kept, **new.figures}, measured=new.figures)
 
 
 def measurement(metric: str) -> str:

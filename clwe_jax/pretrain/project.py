@@ -19,7 +19,7 @@ from clwe_jax.objectives import projected
 from clwe_jax.options.pretrain import PretrainRun, ProjectionOptions
 from clwe_jax.options.section import nearest
 from clwe_jax.pretrain import project_maps
-from clwe_jax.pretrain.evaluate import Measurements, update
+from clwe_jax.pretrain.evaluate import update
 from clwe_jax.pretrain.project_maps import ProjectionMaps, ProjectionSpaces
 from clwe_jax.report import evaluations, tables
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
@@ -123,7 +123,7 @@ class Projection(Job):
     def _fit(self, spaces: ProjectionSpaces) -> ProjectionMaps:
         return project_maps.fit(self.config, spaces)
 
-    def _evaluate(self, spaces: ProjectionSpaces, fitted: ProjectionMaps) -> Measurements:
+    def _evaluate(self, spaces: ProjectionSpaces, fitted: ProjectionMaps) -> Results:
         suite = evaluators.build(
             self.config.evals, spaces.context, spaces.folders, names=evaluations.names_with_floor()
         )
@@ -141,14 +141,13 @@ class Projection(Job):
             spaces.frequencies,
             lambda text, language: spaces.models[language].tokenizer.words(text, language),
         )
-        return figures, outcomes
+        return Results(figures, outcomes=outcomes)
 
     def results(self, done: Mapping[str, Any]) -> Results:
-        figures, outcomes = done["evaluation"]
         projected.save(self.path(projected.FILE), done["maps"].maps, self.config.projection.apply)
         # Figures of other maps do not stay.
         own = {x: y for x, y in self.read(FIGURES).items() if not x.startswith("projected/")}
-        return Results(update(own, figures), measured=figures, outcomes=outcomes)
+        return update(own, done["evaluation"])
 
     def show(self, figures: Mapping[str, float]) -> None:
         tables.print_projection(self.read(FIGURES), figures)
@@ -242,11 +241,10 @@ class PairProjection(Projection):
                 "The projection needs a dictionary: set --config.data.dictionaries=DIR"
             )
         run_texts = {x: inputs.open_run_text(self._configs[x], self.runs[x]) for x in self.runs}
+        sample = {}
         for language, run_text in run_texts.items():
             if run_text.corpus is None:
                 raise ValueError(f"The projection needs the text files of {self.runs[language]}")
-        sample = {}
-        for run_text in run_texts.values():
             sample |= run_text.sample
         context = Context(
             languages=tuple(models),
@@ -288,9 +286,7 @@ class PairEvaluation(PairProjection):
         # config.json names the options that the figures were measured with.
         run_config = dataclasses.replace(options.read_config(self.workdir), evals=self.config.evals)
         options.write_config(run_config, self.workdir)
-        new = super().results(done)
-        figures = update(self.read(FIGURES), new.figures)
-        return dataclasses.replace(new, figures=figures, measured=new.figures)
+        return update(self.read(FIGURES), super().results(done))
 
 
 def _monolingual(settings: ProjectionOptions, option: str) -> tuple[str, str, PretrainRun]:

@@ -113,7 +113,7 @@ class Recorder:
                 },
                 **more,
                 "figures": with_intervals(figures or {}),
-                **_pack_outcomes({**_known_outcomes(old, figures or {}), **outcomes}),
+                **_pack_outcomes(outcomes, old, figures or {}),
             },
         )
 
@@ -153,17 +153,15 @@ def with_intervals(figures: Mapping[str, float]) -> dict[str, Any]:
     return values
 
 
-def _known_outcomes(entry: Mapping[str, Any], metrics: Iterable[str]) -> dict[str, Outcomes]:
-    """The outcomes of those of some metrics that have them."""
-    every = {metric: outcomes(entry, metric) for metric in metrics}
-    return {metric: tested for metric, tested in every.items() if tested is not None}
-
-
-def _pack_outcomes(outcomes: Mapping[str, Outcomes]) -> dict[str, Any]:
-    """The entries of outcomes: metric -> 'NUMBER:BITS', and the items, which many metrics share."""
+def _pack_outcomes(
+    new: Mapping[str, Outcomes], old: Mapping[str, Any], metrics: Iterable[str]
+) -> dict[str, Any]:
+    """The entries of outcomes, new ones or those of an old record: metric -> 'NUMBER:BITS', and the
+    items, which many metrics share."""
     right = {}
     items = {}
-    for metric, tested in sorted(outcomes.items()):
+    for metric in sorted({*new, *old.get("outcomes", {}).keys() & metrics}):
+        tested = new.get(metric) or outcomes(old, metric)
         bits = base64.b64encode(np.packbits(np.asarray(tested.right, bool)).tobytes()).decode()
         right[metric] = f"{len(tested.right)}:{bits}"
         numbers = base64.b64encode(np.asarray(tested.items, "<u2").tobytes()).decode()

@@ -118,12 +118,8 @@ def read(config: TransferRun) -> LabelledData:
     """
     settings = config.transfer
     task = labelled_files.task_of(settings)
-    sets = (
-        _embedded_rows(config, task)
-        if not labelled_files.has_files(settings.train)
-        else _rows_of_files(config, task)
-    )
-    train, dev, tests, skip_counts, files = sets
+    read_rows = _rows_of_files if labelled_files.has_files(settings.train) else _embedded_rows
+    train, dev, tests, skip_counts, files = read_rows(config, task)
     if settings.lower_case:
         train, dev, tests = map(_lower_rows, (train, dev, tests))
     labels = _labels(task, train)
@@ -193,12 +189,9 @@ def _rows_of_files(config: TransferRun, task: Task):
         return examples.rows
 
     train = {x: _part(rows(x, path, "train"), limits[x], config.seed) for x, path in places.items()}
-    if settings.dev:
-        dev = {
-            x: rows(x, path, "dev") for x, path in labelled_files.pairs(settings.dev, "dev").items()
-        }
-    else:
-        dev = {}
+    dev_files = labelled_files.pairs(settings.dev, "dev")
+    dev = {x: rows(x, path, "dev") for x, path in dev_files.items()}
+    if not dev:
         for language, language_rows in train.items():
             dev[language], train[language] = _split(task, language_rows, config.seed)
             logging.info(
@@ -223,9 +216,8 @@ def _rows_of_files(config: TransferRun, task: Task):
     for language in languages:
         if language not in paths:
             logging.warning("%s has no test file of %r", settings.tests, language)
-    tests = {x: rows(x, paths[x], "test") for x in test_languages}
-    if settings.test_rows:
-        tests = {x: language_rows[: settings.test_rows] for x, language_rows in tests.items()}
+    limit = settings.test_rows or None
+    tests = {x: rows(x, paths[x], "test")[:limit] for x in test_languages}
     return train, dev, tests, skip_counts, files
 
 

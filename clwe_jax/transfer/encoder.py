@@ -42,12 +42,11 @@ def open_encoder(config: TransferRun, workdir: str, data: LabelledData) -> Opene
         Static(joint_config(config), folder).run()
         source = f"run:{folder}"
     model = load(config.encoder, source, data.languages)
-    made_with: dict[str, Any] = {"encoder": source, "state": state_of(source)}
+    state = state_of(source)
+    made_with: dict[str, Any] = {"encoder": source, "state": state}
     # The training language comes first: maps lead from the others to its space.
     languages = dict.fromkeys(map(data.text_language, [*data.train, *data.languages]))
-    model, maps = transfer_maps.map_model(
-        config, workdir, model, list(languages), made_with["state"]
-    )
+    model, maps = transfer_maps.map_model(config, workdir, model, list(languages), state)
     made_with |= maps
     if settings.mode == "tune":
         return OpenedEncoder(encoders.tunable(model, source), made_with)

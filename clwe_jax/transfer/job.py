@@ -129,13 +129,12 @@ class Transfer(Job):
 
     def _about_training(self) -> Iterator[str]:
         settings = self.config.transfer
-        tunes = settings.mode == "tune"
-        epochs = self.config.train.epochs if tunes else self.config.recipe.epochs
-        learns = "backbone and head" if tunes else "head"
+        epochs = self.config.train.epochs if self.tunes else self.config.recipe.epochs
+        learns = "backbone and head" if self.tunes else "head"
         yield (
             f"training: {learns} {settings.head.name}, at most {epochs} epochs, {settings.seeds} seeds"
         )
-        if settings.search.trials and not tunes:
+        if settings.search.trials and not self.tunes:
             yield f"search: {settings.search.trials} trials of the regularisation"
 
     def _read(self) -> LabelledData:

@@ -41,11 +41,7 @@ Maps = Mapping[str, Mapping[str, np.ndarray]]  # 'orthogonal' -> language -> [la
 
 
 def map_model(
-    config: TransferRun,
-    workdir: str,
-    model: LoadedEncoder,
-    languages: Sequence[str],
-    state: Any = None,
+    config: TransferRun, workdir: str, model: LoadedEncoder, languages: Sequence[str], state: Any
 ) -> tuple[LoadedEncoder, dict[str, Any]]:
     """The model with maps of all languages but the first, which `config.data.pairs` asks for.
 

@@ -631,9 +631,7 @@ def test_absent_files_of_entailment_are_named_before_anything_is_trained(labelle
     (tmp_path / "tests" / "de.tsv").rename(tmp_path / "tests" / "deu.tsv")  # another code of it
     clcr_files.check(labelled, "run")
     (tmp_path / "tests" / "deu.tsv").unlink()
-    with pytest.raises(
-        FileNotFoundError, match="entailment.tests=.*tests has no test file of 'de'"
-    ):
+    with pytest.raises(FileNotFoundError, match="entailment.tests=.*tests has no tests of 'de'"):
         clcr_files.check(labelled, "run")
     (tmp_path / "train.tsv").unlink()
     with pytest.raises(FileNotFoundError, match="entailment.train=.*train.tsv is no file"):

@@ -131,7 +131,7 @@ def config_of(encoder, pairs="pocket", **align):
 
 def test_a_mapped_model_and_its_maps(model, tmp_path):
     config, folder = config_of(str(tmp_path), links="gold"), str(tmp_path)
-    found, facts = transfer_maps.map_model(config, folder, model, LANGUAGES)
+    found, facts = transfer_maps.map_model(config, folder, model, LANGUAGES, 0)
     assert facts["align"]["languages"] == ["en", "de"]
     maps, applied = projected.read(os.path.join(folder, projected.FILE))
     assert list(maps[applied]) == ["de"]
@@ -141,7 +141,7 @@ def test_a_mapped_model_and_its_maps(model, tmp_path):
     np.testing.assert_allclose(mapped, np.einsum("ld,lde->le", plain, matrices), atol=1e-4)
     english = [x.encoder().of_words([["the"]], "en")[0] for x in (model, found)]
     np.testing.assert_array_equal(*english)
-    again, _ = transfer_maps.map_model(config, folder, model, LANGUAGES)  # from the folder
+    again, _ = transfer_maps.map_model(config, folder, model, LANGUAGES, 0)  # from the folder
     np.testing.assert_array_equal(again.projection.maps[1], found.projection.maps[1])
     # Another state of the encoder, such as a run that was trained on, has maps of its own.
     record = facts["align"]
@@ -149,7 +149,7 @@ def test_a_mapped_model_and_its_maps(model, tmp_path):
     assert facts["align"] != record
     assert atomic.read_json(os.path.join(folder, projected.FILE + cached.RECORD)) == facts["align"]
     config = config_of(str(tmp_path), pairs="")
-    assert transfer_maps.map_model(config, folder, model, LANGUAGES) == (model, {})
+    assert transfer_maps.map_model(config, folder, model, LANGUAGES, 0) == (model, {})
 
 
 @pytest.mark.slow
@@ -209,19 +209,19 @@ def test_maps_of_links_in_a_file_are_those_of_gold_links(tmp_path, model, monkey
     maps = []
     for name, given in (("file", config), ("gold", config_of(str(tmp_path), links="gold"))):
         (tmp_path / name).mkdir()
-        transfer_maps.map_model(given, str(tmp_path / name), model, LANGUAGES)
+        transfer_maps.map_model(given, str(tmp_path / name), model, LANGUAGES, 0)
         found, applied = projected.read(str(tmp_path / name / projected.FILE))
         maps.append(np.asarray(found[applied]["de"]))
     np.testing.assert_allclose(*maps, atol=1e-4)
     fitted, fit = [], transfer_maps._fit_maps
     monkeypatch.setattr(transfer_maps, "_fit_maps", lambda *x: fitted.append(x[2]) or fit(*x))
-    transfer_maps.map_model(config, str(tmp_path / "file"), model, LANGUAGES)
+    transfer_maps.map_model(config, str(tmp_path / "file"), model, LANGUAGES, 0)
     assert not fitted
     lines = pathlib.Path(f"{stem}.de-en").read_text().splitlines()
     pathlib.Path(f"{stem}.de-en").write_text(
         "\n".join(" ".join(reversed(line.split())) for line in lines) + "\n"
     )
-    transfer_maps.map_model(config, str(tmp_path / "file"), model, LANGUAGES)  # other bytes
+    transfer_maps.map_model(config, str(tmp_path / "file"), model, LANGUAGES, 0)  # other bytes
     assert fitted == ["de"]
 
 
@@ -257,4 +257,4 @@ def test_files_that_do_not_fit_are_named(tmp_path, model):
     (tmp_path / "train.de").write_text("a\n\n")
     assert len(transfer_maps.sentences(config, model.encoder(), "de", "en")) == 1
     with pytest.raises(ValueError, match="1 links.* 100"):
-        transfer_maps.map_model(config, str(tmp_path), model, ("en", "de"))
+        transfer_maps.map_model(config, str(tmp_path), model, ("en", "de"), 0)

@@ -78,7 +78,7 @@ def of_entailment(config: ClcrRun) -> list[str]:
         for language in names:
             if language not in tests:
                 raise FileNotFoundError(
-                    f"{option}.tests={settings.tests} has no test file of {language!r}"
+                    f"{option}.tests={settings.tests} has no tests of {language!r}"
                 )
             paths.append(tests[language])
     if config.data.dictionaries not in ("", "pocket"):

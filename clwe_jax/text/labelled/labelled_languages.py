@@ -56,9 +56,8 @@ def _test_languages(settings: TransferOptions, called: Sequence[str]) -> list[st
         )
     if not tests or not os.path.isdir(tests):  # the check of the files names an absent folder
         return list(pocket.LANGUAGES)
-    files = labelled_files.task_of(settings).files(tests)
-    names = {x: name_in(x, called) for x in files}
-    return sorted({names[x] if names[x] in called else x for x in files})
+    names = {x: name_in(x, called) for x in labelled_files.task_of(settings).files(tests)}
+    return sorted({y if y in called else x for x, y in names.items()})
 
 
 def _encoder_languages(encoder: str) -> list[str] | None:

@@ -19,7 +19,6 @@ import re
 from typing import Callable, NamedTuple, NoReturn, Sequence
 
 from absl import logging
-import numpy as np
 
 from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Tagged, folders, petrov, scores
@@ -244,6 +243,7 @@ class Ner:
     metric = "f1"
     embedded = True
     files = staticmethod(folders.find)
+    counts = staticmethod(scores.entity_counts)
 
     def read(self, path: str, language: str) -> Examples:
         """As `Task.read`. The tags become IOB2; `skipped` counts tags that no scheme allows."""
@@ -320,11 +320,6 @@ class Ner:
         """{'f1', 'precision', 'recall'} as of `scores.f1`."""
         return scores.f1(self.counts(gold, predicted))
 
-    def counts(
-        self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
-    ) -> np.ndarray:
-        return scores.entity_counts(gold, predicted)
-
 
 @dataclasses.dataclass(frozen=True)
 class Pos:
@@ -346,6 +341,7 @@ class Pos:
     metric = "acc"
     embedded = True
     files = staticmethod(folders.find)
+    counts = staticmethod(scores.tag_counts)
 
     def __post_init__(self):
         if self.tags not in (12, 17):
@@ -393,8 +389,3 @@ class Pos:
         """{'acc': accuracy of words, 'f1': XTREME's F1, seqeval's over the bare tags}."""
         f1 = scores.f1(scores.entity_counts(gold, predicted))["f1"]
         return {"acc": scores.accuracy(self.counts(gold, predicted)), "f1": f1}
-
-    def counts(
-        self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
-    ) -> np.ndarray:
-        return scores.tag_counts(gold, predicted)
