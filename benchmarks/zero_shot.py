@@ -132,8 +132,7 @@ def _copy_unmapped(mapped: str, folder: str) -> None:
     # The maps come last: an interrupted copy that had them would be taken for a finished model.
     ignored = shutil.ignore_patterns(_MAPS)
     shutil.copytree(mapped, folder, dirs_exist_ok=True, ignore=ignored)
-    maps, _ = projected.read(os.path.join(mapped, _MAPS))
-    projected.save(os.path.join(folder, _MAPS), maps, "none")  # a method without maps
+    projected.save(os.path.join(folder, _MAPS), {}, "none")  # no language is mapped
 
 
 def measure(

@@ -193,14 +193,13 @@ def layers_of(config: ClcrRun, language: str, count: int) -> tuple[int, ...]:
         raise ValueError(f"{option}, the model of {language}: {error}") from error
 
 
-def stamps(config: ClcrRun) -> dict[str, str]:
-    """Name -> stamp of the files of parallel sentences and gold links; the embedded world has none."""
+def stamps(config: ClcrRun, more: Sequence[str] = ()) -> dict[str, str]:
+    """Name -> stamp of the files of parallel sentences and gold links, and of `more`."""
     settings = config.clcr
     pair = options.languages(config)
-    paths = []
+    paths = list(more)
     if settings.parallel != POCKET:
-        bitexts = parallel.find(settings.parallel, pair, "clcr.parallel")
-        for files in bitexts:
+        for files in parallel.find(settings.parallel, pair, "clcr.parallel"):
             paths += files.paths
     if settings.gold not in ("", POCKET):
         for files in alignment_files.find(settings.gold, pair, "config.clcr.gold"):
@@ -220,8 +219,7 @@ def training_rows(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> list[
         domains = pocket_files.domains(config.data)
         rows = pocket.link_sentences(source, target, settings.sentences, _SEED, "train", domains)
         return [Linked(*row) for row in rows]
-    candidates = parallel.find(settings.parallel, (source, target), "clcr.parallel")
-    for files in candidates:
+    for files in parallel.find(settings.parallel, (source, target), "clcr.parallel"):
         if {files.source, files.target} == {source, target}:
             pairs = parallel.read(files, settings.sentences)
             texts = {files.source: pairs.source, files.target: pairs.target}

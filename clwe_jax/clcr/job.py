@@ -37,6 +37,7 @@ from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
+from clwe_jax.text.corpus import clcr_files
 from clwe_jax.text.corpus.alignment_files import Linked
 from clwe_jax.training import heads
 from clwe_jax.transfer.encoder import state_of
@@ -295,9 +296,7 @@ class Clcr(Job):
         )
         names = (*_OF_PREDICTORS, "reordered")
         arrays = self._keep_arrays("reorder", mapped.made_with, names, lambda: _params(fit()))
-        order = OrderPredictors(
-            *(TrainedClassifier(arrays[name]) for name in OrderPredictors._fields)
-        )
+        order = OrderPredictors(*(TrainedClassifier(arrays[x]) for x in OrderPredictors._fields))
         links = clcr_steps.gold_links(test.rows) if test.gold else test.links
         orders = clcr_steps.orders(links, moved_side)
         figures = dict(clcr_steps.order_figures(order, test.words.common(moved_side), orders))
@@ -347,6 +346,7 @@ class Clcr(Job):
         if not self.config.clcr.entailment.seeds:
             return figures
         made_with = {**mapped.made_with, "clcr": to_dict(self.config.clcr)}
+        stamps = data.stamps(self.config, clcr_files.of_entailment(self.config))
         rows = {
             name: functools.partial(entailment.measure_entailment, self.config, self.workdir, name)
             for name in entailment.rows(self.config)
@@ -356,18 +356,13 @@ class Clcr(Job):
         )
         for name, make in rows.items():
             path = self.path(_KEPT, f"entailment_{name}.json")
-            figures |= CachedResult(path, made_with, make, stamps=self._stamps).result()
+            figures |= CachedResult(path, made_with, make, stamps=stamps).result()
         return figures
 
     def results(self, done: Mapping[str, Any]) -> Results:
         mapped, extracted, reordered = (done[x] for x in ("transform", "extract", "reorder"))
-        figures = {
-            **mapped.figures,
-            **extracted.figures,
-            **reordered.figures,
-            **done["model"],
-            **done["entailment"],
-        }
+        figures = {**mapped.figures, **extracted.figures, **reordered.figures}
+        figures |= {**done["model"], **done["entailment"]}
         report = {
             "notes": self.notes,
             "sections": sections.sections(

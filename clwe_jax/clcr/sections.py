@@ -138,7 +138,7 @@ def _transform(
             blocks.append(word_alignment_page.picture(example, "sure", "gold, sure"))
     text = (
         "The squared error a dimension between target words and the attended, mapped source words of "
-        "test sentences (Table 1), in units of the variance: 1 is the distance to the mean. Each map "
+        "test sentences (Table 1); of whitened vectors 1 is the distance to the mean. Each map "
         "is measured at its own final temperature, and from source to target with attention to one "
         "word. F1 is that of mutually nearest words against the gold alignment. A collapse would show as a variance near 0 and a rank near 1."
     )
@@ -183,7 +183,7 @@ def _extract(
         names = ("precision", "recall", "f1", "aer")
         nearest = ["mutually nearest words", *(Metric(f"clcr/alignment_{x}") for x in names)]
         pivot = [
-            f"pivots, nearer than {settings.threshold:g}",
+            f"pivots, nearer than {mapped.threshold:.4g}",
             *(Metric(f"clcr/pivots/{x}") for x in names),
         ]
         heads = [
@@ -207,7 +207,7 @@ def _extract(
     blocks.append(Table(["Language", "Pivots", "Words"], examples, title="Pivots of sentences"))
     text = (
         f"Pivots are mutually nearest words whose {_distance(settings.contrast)} is below "
-        f"{settings.threshold:g}. A classifier predicts them in one sentence alone (Table 2): "
+        f"{mapped.threshold:.4g}. A classifier predicts them in one sentence alone (Table 2): "
         "accuracy, precision and recall against the pivots of test sentences, with the labels as they "
         "are and with confident labels, and the share of words with a probability below .2 or above "
         ".8. Below, the pivots of some sentences stand out: those found with the translation, and those that "
@@ -280,12 +280,7 @@ def _reorder(languages: Sequence[str], test: Split, reordered: Reordered) -> dat
         f"Linked words of {source}, brought into the order of {target} (Table 3): the share of the 2-, "
         "3- and 4-grams of words that stand together in that order, and Kendall's tau; and of sentences "
         f"of up to {reorder.MAX_EXHAUSTIVE} words, the share in which the search finds the order of lowest "
-        "cost among all. "
-        + (
-            "The orders are those of the gold alignment."
-            if test.gold
-            else "The orders are those of the pivots found."
-        )
+        f"cost among all. The orders are those of the {'gold alignment' if test.gold else 'pivots found'}."
     )
     return data.Section("CLCR: reorder", text, blocks)
 
@@ -329,12 +324,8 @@ def _hub(target: str, figures: Mapping[str, float]) -> data.Section | None:
 
 def _distance(others: int) -> str:
     """The name of the measure of `clcr.contrast`."""
-    plain = "symmetric distance"
-    return (
-        f"{plain}, in units of that to the nearest word of {others} other sentences,"
-        if others
-        else plain
-    )
+    unit = f", in units of that to the nearest word of {others} other sentences,"
+    return "symmetric distance" + (unit if others else "")
 
 
 def _choose_places(test: Split) -> Sequence[int]:

@@ -66,6 +66,7 @@ def measure(config: CompareRun, place: RunPlace) -> Measured | None:
     figures = dict(result.figures)
     outcomes = dict(result.outcomes)
     keys = dict(result.keys)
+    items = dict(result.items)
     cost["all_minutes"] = cost.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60
     for task in tasks.names(config.compare) if place.encoder else ():
         names = options.languages(run or config)
@@ -74,16 +75,17 @@ def measure(config: CompareRun, place: RunPlace) -> Measured | None:
             continue
         if not registry.lookup("job", job.job)(job, place.task(task)):
             return None
-        counts, task_keys = tasks.outcomes(task, place.task(task), job)
+        counts, task_keys, task_items = tasks.outcomes(task, place.task(task), job)
         figures |= tasks.majorities(place.task(task))
         outcomes |= counts
         keys |= task_keys
+        items |= task_items
         cost["all_minutes"] += _cost(place.task(task))["wall_minutes"]
     if place.encoder:
         cost["disk"] = float(_bytes(place))
     used = _describe_training(run)
     device = environment.machine()["device"]
-    return Measured(figures, outcomes, keys, cost, used, device, result.items, result.reading)
+    return Measured(figures, outcomes, keys, cost, used, device, items, result.reading)
 
 
 def _with_budget(config: CompareRun, place: RunPlace, folders: Mapping[str, str]) -> options.Run:

@@ -117,18 +117,21 @@ def run_of(config: CompareRun, task: str, encoder: str, codes: Sequence[str]) ->
 
 def outcomes(
     task: str, workdir: str, run: TransferRun
-) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The outcomes and keys, as of `Measured`, of the languages without labels."""
+) -> tuple[dict[str, np.ndarray], dict[str, str], dict[str, np.ndarray]]:
+    """The outcomes, keys and items, as of `Measured`, of the languages without labels."""
     train_languages = {x.partition(":")[0] for x in run.transfer.train.split(",")}
     counts = {}
     keys = {}
+    items = {}
     for language in options.languages(run):
         if language not in train_languages:
             path = os.path.join(workdir, "predictions", f"{language}.npz")
             with np.load(path, allow_pickle=False) as file:
                 counts[f"{task}/{language}"] = file["counts"]
                 keys[f"{task}/{language}"] = str(file["gold"])
-    return counts, keys
+                if "items" in file:  # absent in earlier versions
+                    items[f"{task}/{language}"] = file["items"]
+    return counts, keys, items
 
 
 def majorities(workdir: str) -> dict[str, float]:

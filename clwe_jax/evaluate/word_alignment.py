@@ -112,8 +112,10 @@ def sides(
     target: Sequence[Words],
     languages: tuple[str, str],
     level: str = "pieces",
+    pool: str = "mean",
 ) -> Iterator[tuple[Side, Side]]:
-    """Yields the vectors of both sides of each pair of sentences; arguments as of `align`."""
+    """Yields the vectors of both sides of each pair of sentences; arguments as of `align`, and the pool
+    of a word's pieces with the level 'words'."""
     if not isinstance(view, EncodesWords):
         raise ValueError(
             "This encoder has no vectors of given words, which word alignment needs: take a language "
@@ -121,22 +123,20 @@ def sides(
         )
     for start in range(0, len(source), _PART):
         part = slice(start, start + _PART)
-        yield from zip(
-            *(
-                _encode_side(view, text[part], x, level)
-                for text, x in zip((source, target), languages)
-            )
-        )
+        texts = zip((source, target), languages)
+        yield from zip(*(_encode_side(view, text[part], x, level, pool) for text, x in texts))
 
 
-def _encode_side(view: Any, sentences: Sequence[Words], language: str, level: str) -> list[Side]:
+def _encode_side(
+    view: Any, sentences: Sequence[Words], language: str, level: str, pool: str
+) -> list[Side]:
     full = [words for words in sentences if len(words)]
     if not full:
         encoded = []
     elif level == "pieces" and isinstance(view, EncodesPieces):
         encoded = view.pieces_of_words(full, language)
     else:
-        vectors = view.of_words(full, language, "mean")
+        vectors = view.of_words(full, language, pool)
         encoded = [(x, np.arange(len(x), dtype=np.int32)) for x in vectors]
     # Encoders take no sentence without words; such a one has no pieces.
     empty = np.zeros((0, view.layers, 1), np.float32), np.zeros(0, np.int32)
@@ -193,6 +193,11 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
                 layers_of(self.layers, self.context.layers)
             except ValueError as error:
                 raise ValueError(f"config.evals.word_alignment.{error}") from error
+        languages = self.context.languages
+        if self.data == "pocket" and not set(languages) & set(pocket.LANGUAGES):
+            raise ValueError(
+                f"{_OPTION}='pocket': the embedded world has no sentences of {', '.join(languages)}"
+            )
         if self.has_data and self.data != "pocket":
             _ = self.pairs  # an error in the folder is raised before training starts
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import functools
 import os
 from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -70,11 +69,6 @@ class SenseVectors:
     vectors: np.ndarray
     lemmas: dict[tuple[str, str], list[int]]
     counts: np.ndarray
-
-    @functools.cached_property
-    def rows(self) -> dict[str, int]:
-        """Sense key -> row."""
-        return {key: row for row, key in enumerate(self.keys)}
 
 
 def train(corpus: AnnotatedCorpus, encode: WordEncoder) -> SenseVectors:
@@ -204,8 +198,15 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.has_data and self.context.tokenizer is not None:
-            self.context.tokenizer.language_id(self.language)  # raises before training starts
+        if not self.has_data:
+            return
+        # What is missing is named before training starts.
+        for path in (self.training, *_sets(self.tests)):
+            read(path, max_sentences=1)
+        if self.wordnet:
+            first_senses(self.wordnet)
+        if self.context.tokenizer is not None:
+            self.context.tokenizer.language_id(self.language)
 
     @property
     def has_data(self) -> bool:

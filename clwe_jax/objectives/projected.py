@@ -94,5 +94,6 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, dict[str, np.ndarray]]
             if name != "applied":
                 method, language = name.split("/")
                 maps.setdefault(method, {})[language] = file[name]
-        maps.setdefault(applied, {})
-    return maps, applied
+        if maps and applied not in maps:
+            raise ValueError(f"it has maps of {', '.join(maps)}, and none of {applied!r}")
+    return maps or {applied: {}}, applied

@@ -92,7 +92,9 @@ class TransferOptions(Options):
     train: str = option(
         "", "en:FILE,de:FILE | en:tfds:NAME | languages of the embedded world: en,de | '': en"
     )
-    dev: str = option("", "as train; '': a tenth of the training rows, or the embedded world's")
+    dev: str = option(
+        "", "as train; '': a tenth of the training rows or 20, or the embedded world's"
+    )
     tests: str = option(
         "", "a folder of {lang}.* files | tfds:NAME, with {lang} in it | '': the embedded world"
     )

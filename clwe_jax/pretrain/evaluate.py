@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any, Iterator, Mapping
 
 from absl import logging
@@ -47,7 +48,7 @@ class Evaluation(Job):
         yield f"model: the run in {self.workdir}"
         yield from forecast.evaluations(self.config, self.workdir)
 
-    def _evaluate(self) -> dict[str, float]:
+    def _evaluate(self) -> Results:
         model = language_model.load(self.workdir)
         run_text = inputs.open_run_text(self.config, self.workdir)
         heldout = inputs.build(self.config, run_text).heldout
@@ -64,7 +65,7 @@ class Evaluation(Job):
         figures, _ = evaluators.measure(suite, encoder)
         figures |= dictionary_baseline.measure_run(self.config, run_text, self.workdir)
         logging.info("%s figures", f"{len(figures):,}")
-        return figures
+        return Results(figures, outcomes=evaluators.outcomes(suite))
 
     def results(self, done: Mapping[str, Any]) -> Results:
         # config.json names the options that the figures were measured with.
@@ -72,14 +73,17 @@ class Evaluation(Job):
         data = dataclasses.replace(run_config.data, sample_bytes=self.config.data.sample_bytes)
         run_config = dataclasses.replace(run_config, data=data, evals=self.config.evals)
         options.write_config(run_config, self.workdir)
-        # New figures replace all earlier ones of the same evaluator, those of other test sets too.
-        figures = done["evaluation"]
-        measured = {measurement(name) for name in figures}
-        before = {x: y for x, y in self.read(FIGURES).items() if measurement(x) not in measured}
-        return Results({**before, **figures}, measured=figures)
+        return update(self.read(FIGURES), done["evaluation"])
+
+
+def update(before: Mapping[str, float], new: Results) -> Results:
+    """New figures in place of all earlier ones of the same evaluators, those of other test sets too."""
+    measured = {measurement(name) for name in new.figures}
+    kept = {x: y for x, y in before.items() if measurement(x) not in measured}
+    return dataclasses.replace(new, figures={**kept, **new.figures}, measured=new.figures)
 
 
 def measurement(metric: str) -> str:
-    """The first part of a metric's path, with `headline.FLOOR` where the figure is the dictionary's."""
-    start = FLOOR if metric.startswith(FLOOR) else ""
+    """The first part of a metric's path, after that of the dictionary's floor or of a projection's method."""
+    [start] = re.findall(f"^(?:{FLOOR}|projected/[^/]+/)?", metric)
     return start + metric.removeprefix(start).partition("/")[0]

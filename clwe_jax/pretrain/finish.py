@@ -201,8 +201,6 @@ def join_results(pretrained: FitResult, finished: FitResult) -> FitResult:
 def figures(pretrained: FitResult, finished: FitResult) -> dict[str, float]:
     """The finish's training metrics, 'finish/...', and figures before it, under `_BEFORE`."""
     before = pretrained.evaluations
-    if not before:
-        return {}
     names = [name for name in (*_COST, *_gains()) if name in before]
     return {
         **{_BEFORE + name: before[name] for name in names},

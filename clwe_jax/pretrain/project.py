@@ -19,6 +19,7 @@ from clwe_jax.objectives import projected
 from clwe_jax.options.pretrain import PretrainRun, ProjectionOptions
 from clwe_jax.options.section import nearest
 from clwe_jax.pretrain import project_maps
+from clwe_jax.pretrain.evaluate import update
 from clwe_jax.pretrain.project_maps import ProjectionMaps, ProjectionSpaces
 from clwe_jax.report import evaluations, tables
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
@@ -65,9 +66,10 @@ class Projection(Job):
                 "as configs/bi_saelmo.py, or configs/elmo_projected.py for two runs"
             )
         settings = self.config.projection
+        fitted = project_maps.methods(settings)
         for option, names, choices in (
-            ("methods", project_maps.methods(settings), project_maps.METHODS),
-            ("apply", [settings.apply], project_maps.METHODS),
+            ("methods", fitted, project_maps.METHODS),
+            ("apply", [settings.apply], fitted),
             ("anchors", [settings.anchors], ANCHORS),
         ):
             for name in (name for name in names if name not in choices):
@@ -121,26 +123,31 @@ class Projection(Job):
     def _fit(self, spaces: ProjectionSpaces) -> ProjectionMaps:
         return project_maps.fit(self.config, spaces)
 
-    def _evaluate(self, spaces: ProjectionSpaces, fitted: ProjectionMaps) -> dict[str, float]:
+    def _evaluate(self, spaces: ProjectionSpaces, fitted: ProjectionMaps) -> Results:
         suite = evaluators.build(
             self.config.evals, spaces.context, spaces.folders, names=evaluations.names_with_floor()
         )
         figures = dict(fitted.figures)
+        outcomes = {}
         for name, maps in fitted.maps.items():
             measured, _ = evaluators.measure(suite, project_maps.apply_maps(spaces.models, maps))
             figures |= {f"projected/{name}/{x}": value for x, value in measured.items()}
-        return figures | dictionary_baseline.measure(
+            items = evaluators.outcomes(suite)
+            outcomes |= {f"projected/{name}/{x}": tested for x, tested in items.items()}
+        figures |= dictionary_baseline.measure(
             self.config,
             suite,
             spaces.dictionary,
             spaces.frequencies,
             lambda text, language: spaces.models[language].tokenizer.words(text, language),
         )
+        return Results(figures, outcomes=outcomes)
 
     def results(self, done: Mapping[str, Any]) -> Results:
-        figures = done["evaluation"]
         projected.save(self.path(projected.FILE), done["maps"].maps, self.config.projection.apply)
-        return Results({**self.read(FIGURES), **figures}, measured=figures)
+        # Figures of other maps do not stay.
+        own = {x: y for x, y in self.read(FIGURES).items() if not x.startswith("projected/")}
+        return update(own, done["evaluation"])
 
     def show(self, figures: Mapping[str, float]) -> None:
         tables.print_projection(self.read(FIGURES), figures)
@@ -234,11 +241,10 @@ class PairProjection(Projection):
                 "The projection needs a dictionary: set --config.data.dictionaries=DIR"
             )
         run_texts = {x: inputs.open_run_text(self._configs[x], self.runs[x]) for x in self.runs}
+        sample = {}
         for language, run_text in run_texts.items():
             if run_text.corpus is None:
                 raise ValueError(f"The projection needs the text files of {self.runs[language]}")
-        sample = {}
-        for run_text in run_texts.values():
             sample |= run_text.sample
         context = Context(
             languages=tuple(models),
@@ -254,12 +260,15 @@ class PairProjection(Projection):
     def results(self, done: Mapping[str, Any]) -> Results:
         base = super().results(done)
         prefix = f"projected/{self.config.projection.apply}/"
-        kept = {x.removeprefix(prefix): y for x, y in base.measured.items() if x.startswith(prefix)}
+        figures, outcomes = (
+            {**x, **{name.removeprefix(prefix): y for name, y in x.items()}}
+            for x in (base.measured, base.outcomes)
+        )
         report = {
             "dictionary": text_of_run.describe_dictionary(done["model and text"].dictionary),
             "notes": self.notes,
         }
-        return Results({**base.figures, **kept}, report, {**base.measured, **kept})
+        return Results(figures, report, outcomes=outcomes)
 
     def show(self, figures: Mapping[str, float]) -> None:
         tables.print_projection({}, figures)
@@ -277,7 +286,7 @@ class PairEvaluation(PairProjection):
         # config.json names the options that the figures were measured with.
         run_config = dataclasses.replace(options.read_config(self.workdir), evals=self.config.evals)
         options.write_config(run_config, self.workdir)
-        return super().results(done)
+        return update(self.read(FIGURES), super().results(done))
 
 
 def _monolingual(settings: ProjectionOptions, option: str) -> tuple[str, str, PretrainRun]:

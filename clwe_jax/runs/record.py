@@ -6,7 +6,7 @@ import base64
 import os
 import shlex
 import time
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class Recorder:
         Args:
           figures: metric -> value of a finished command; METRIC_low and METRIC_high are the ends
             of METRIC's interval. None: the command goes on.
-          outcomes: metric -> whether each test item was right.
+          outcomes: metric -> whether each test item was right; of other figures the earlier ones stay.
           more: further facts, values that JSON can hold.
         """
         if self._before is None:
@@ -113,7 +113,7 @@ class Recorder:
                 },
                 **more,
                 "figures": with_intervals(figures or {}),
-                **_pack_outcomes(outcomes),
+                **_pack_outcomes(outcomes, old, figures or {}),
             },
         )
 
@@ -153,11 +153,15 @@ def with_intervals(figures: Mapping[str, float]) -> dict[str, Any]:
     return values
 
 
-def _pack_outcomes(outcomes: Mapping[str, Outcomes]) -> dict[str, Any]:
-    """The entries of outcomes: metric -> 'NUMBER:BITS', and the items, which many metrics share."""
+def _pack_outcomes(
+    new: Mapping[str, Outcomes], old: Mapping[str, Any], metrics: Iterable[str]
+) -> dict[str, Any]:
+    """The entries of outcomes, new ones or those of an old record: metric -> 'NUMBER:BITS', and the
+    items, which many metrics share."""
     right = {}
     items = {}
-    for metric, tested in sorted(outcomes.items()):
+    for metric in sorted({*new, *old.get("outcomes", {}).keys() & metrics}):
+        tested = new.get(metric) or outcomes(old, metric)
         bits = base64.b64encode(np.packbits(np.asarray(tested.right, bool)).tobytes()).decode()
         right[metric] = f"{len(tested.right)}:{bits}"
         numbers = base64.b64encode(np.asarray(tested.items, "<u2").tobytes()).decode()

@@ -76,7 +76,7 @@ class Fitted:
 
     Attributes:
       params: the parameters of each member's best epoch; the first axis is the members.
-      history: development figures, float [epochs, members].
+      history: development figures, float [epochs, members]; of a member that has stopped, its best.
       best: the best epoch of each member, from 0, int [members].
       losses: mean training loss, float [epochs, members].
       rows: number of training rows that all members together have seen in `seconds`.
@@ -160,8 +160,9 @@ def fit(
                 rows += len(sources) * steps_per_epoch * recipe.batch_size
             compiled |= shapes
             losses.append(value / np.maximum(weight, 1e-9))
-            history.append(np.asarray(measure(params), np.float64))
-            gain = active & (history[-1] > highest)
+            # A member that has stopped still learns beside the others, and keeps what it had.
+            history.append(np.where(active, np.asarray(measure(params), np.float64), highest))
+            gain = history[-1] > highest
             best = jax.tree.map(lambda new, old: _choose_better(gain, new, old), params, best)
             best_at[gain] = epoch
             highest[gain] = history[-1][gain]

@@ -86,6 +86,12 @@ class LabelledData:
         """The rows as text, words with spaces between them."""
         return [" ".join(row.texts if self.task.kind == "texts" else row.words) for row in rows]
 
+    def items(self, rows: Rows) -> np.ndarray:
+        """The place of the first row with each row's sentence, of pairs with its first text, int [N]."""
+        places: dict[Any, int] = {}
+        keys = (row.texts[0] if self.task.kind == "texts" else row.words for row in rows)
+        return np.array([places.setdefault(key, place) for place, key in enumerate(keys)], int)
+
     def majority(self, language: str) -> float:
         """The accuracy in a language of always answering the training rows' most frequent label."""
         counts = collections.Counter(_every_label(self.task, self.train.values()))
@@ -112,12 +118,8 @@ def read(config: TransferRun) -> LabelledData:
     """
     settings = config.transfer
     task = labelled_files.task_of(settings)
-    sets = (
-        _embedded_rows(config, task)
-        if not labelled_files.has_files(settings.train)
-        else _rows_of_files(config, task)
-    )
-    train, dev, tests, skip_counts, files = sets
+    read_rows = _rows_of_files if labelled_files.has_files(settings.train) else _embedded_rows
+    train, dev, tests, skip_counts, files = read_rows(config, task)
     if settings.lower_case:
         train, dev, tests = map(_lower_rows, (train, dev, tests))
     labels = _labels(task, train)
@@ -126,11 +128,11 @@ def read(config: TransferRun) -> LabelledData:
         for language, language_rows in rows.items():
             _check_labels(task, labels, language_rows, f"{name} set ({language})", skip_counts)
     label_set = set(labels)
-    clean = {
-        language: [row for row in rows if label_set.issuperset(_labels_of(task, row))]
-        for language, rows in dev.items()
-    }
-    if not any(clean.values()):
+    clean = {}
+    for language, rows in dev.items():
+        kept = [row for row in rows if label_set.issuperset(_labels_of(task, row))]
+        clean |= {language: kept} if kept else {}
+    if not clean:
         raise ValueError(
             "config.transfer.dev: no development row has only labels of the training rows; give a "
             "file of the same task: --config.transfer.dev=en:FILE"
@@ -187,12 +189,9 @@ def _rows_of_files(config: TransferRun, task: Task):
         return examples.rows
 
     train = {x: _part(rows(x, path, "train"), limits[x], config.seed) for x, path in places.items()}
-    if settings.dev:
-        dev = {
-            x: rows(x, path, "dev") for x, path in labelled_files.pairs(settings.dev, "dev").items()
-        }
-    else:
-        dev = {}
+    dev_files = labelled_files.pairs(settings.dev, "dev")
+    dev = {x: rows(x, path, "dev") for x, path in dev_files.items()}
+    if not dev:
         for language, language_rows in train.items():
             dev[language], train[language] = _split(task, language_rows, config.seed)
             logging.info(
@@ -217,14 +216,13 @@ def _rows_of_files(config: TransferRun, task: Task):
     for language in languages:
         if language not in paths:
             logging.warning("%s has no test file of %r", settings.tests, language)
-    tests = {x: rows(x, paths[x], "test") for x in test_languages}
-    if settings.test_rows:
-        tests = {x: language_rows[: settings.test_rows] for x, language_rows in tests.items()}
+    limit = settings.test_rows or None
+    tests = {x: rows(x, paths[x], "test")[:limit] for x in test_languages}
     return train, dev, tests, skip_counts, files
 
 
 def _split(task: Task, rows: Rows, seed: int) -> tuple[Rows, Rows]:
-    """A tenth of the rows at random, and the others; spans of one sentence stay together."""
+    """A tenth of the rows at random, 20 at least and half at most, and the others; spans of one sentence stay together."""
     groups: dict[Any, list[int]] = {}
     for place, row in enumerate(rows):
         groups.setdefault(row.words if task.kind == "spans" else place, []).append(place)
@@ -297,7 +295,8 @@ def _check_labels(
         count = sum(counts[label] for label in strange)
         skipped[f"{where}: labels that the training rows lack ({', '.join(strange[:4])})"] = count
         logging.warning(
-            "The %s has %d labels that the training rows lack (%s): they count as errors",
+            "The %s has %d labels that the training rows lack (%s): in test rows they count as "
+            "errors, and development rows with them are left out",
             where,
             count,
             ", ".join(strange[:8]),

@@ -14,11 +14,14 @@ from clwe_jax.encoders.protocols import HasCoverage
 from clwe_jax.interop.configuration import LASER_WEIGHTS
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
-from clwe_jax.options.transfer import TransferRun, encoder_parts
-from clwe_jax.training import build, checkpoint
+from clwe_jax.options.transfer import TransferRun, encoder_folder, encoder_parts
+from clwe_jax.training import build, checkpoint, finish
 from clwe_jax.transfer import loaded, maps as transfer_maps, vocabulary
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.results import OpenedEncoder
+
+# The files of encoders; the weights of a large one stand in several.
+_FILES = "spaces.json clcr.npz projection.npz model*.safetensors pytorch_model*.bin".split()
 
 
 def open_encoder(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncoder:
@@ -39,10 +42,11 @@ def open_encoder(config: TransferRun, workdir: str, data: LabelledData) -> Opene
         Static(joint_config(config), folder).run()
         source = f"run:{folder}"
     model = load(config.encoder, source, data.languages)
-    made_with: dict[str, Any] = {"encoder": source, "state": state_of(source)}
+    state = state_of(source)
+    made_with: dict[str, Any] = {"encoder": source, "state": state}
     # The training language comes first: maps lead from the others to its space.
     languages = dict.fromkeys(map(data.text_language, [*data.train, *data.languages]))
-    model, maps = transfer_maps.map_model(config, workdir, model, list(languages))
+    model, maps = transfer_maps.map_model(config, workdir, model, list(languages), state)
     made_with |= maps
     if settings.mode == "tune":
         return OpenedEncoder(encoders.tunable(model, source), made_with)
@@ -80,12 +84,14 @@ def state_of(encoder: str) -> Any:
     if kind == "vec":
         paths = [path for _, path in options.named_files(location)]
         return [[os.path.getsize(x), os.path.getmtime(x)] for x in paths]
-    names = ("spaces.json", "clcr.npz", "model.safetensors", "pytorch_model.bin")
-    files = [os.path.join(location, name) for name in names]
-    if kind == "laser":
-        files = glob.glob(os.path.join(glob.escape(location), LASER_WEIGHTS))
-    times = [os.path.getmtime(path) for path in files if os.path.exists(path)]
-    return [checkpoint.complete_steps(os.path.join(location, "checkpoints")), times]
+    folder = encoder_folder(location)
+    paths: list[str] = []
+    for pattern in (LASER_WEIGHTS,) if kind == "laser" else _FILES:
+        paths += sorted(glob.glob(os.path.join(glob.escape(folder), pattern)))
+    folders = (os.path.join(folder, name, "checkpoints") for name in ("", finish.FOLDER))
+    steps, finished = map(checkpoint.complete_steps, folders)
+    times = [os.path.getmtime(path) for path in paths]
+    return [steps, times, finished] if finished else [steps, times]
 
 
 def _learned_pieces(config: TransferRun, workdir: str, data: LabelledData) -> OpenedEncoder:

@@ -225,7 +225,6 @@ class FrozenTransfer:
         dev = [
             (_read(self.features, layers, "dev", language), data.gold(rows))
             for language, rows in data.dev.items()
-            if rows
         ]
 
         def measure(params: Any) -> np.ndarray:
@@ -243,16 +242,10 @@ class FrozenTransfer:
             data.task.metric,
             sum(len(x) for _, x in dev),
         )
+        steps = -(-len(gold) // recipe.batch_size)  # of an epoch
         clock = time.monotonic()
         fit_result = heads.fit(
-            bare.labeller,
-            table.values,
-            sources,
-            seeds,
-            recipe,
-            -(-len(gold) // recipe.batch_size),
-            measure,
-            initial,
+            bare.labeller, table.values, sources, seeds, recipe, steps, measure, initial
         )
         facts = {
             "history": fit_result.history.tolist(),

@@ -58,13 +58,20 @@ class Transfer(Job):
             )
 
     def advise(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
-        # Another number of errors to show needs the predictions again.
-        if not figures or report.get("transfer", {}).get("errors") != self.config.report.errors:
+        # Other errors to show or runs to compare with need the predictions again.
+        shown = {"compare_with": "", **report.get("transfer", {})}
+        if not figures or any(shown.get(name) != x for name, x in self._shown.items()):
             return ""
         return (
             "This run is finished. To start again, give another --workdir; to label text: "
             f"clwe_jax.api.load({self.workdir!r}).{self._method}."
         )
+
+    @property
+    def _shown(self) -> dict[str, Any]:
+        """The options of the report's sections."""
+        settings = self.config.report
+        return {"errors": settings.errors, "compare_with": settings.compare_with}
 
     @property
     def _method(self) -> str:
@@ -122,13 +129,12 @@ class Transfer(Job):
 
     def _about_training(self) -> Iterator[str]:
         settings = self.config.transfer
-        tunes = settings.mode == "tune"
-        epochs = self.config.train.epochs if tunes else self.config.recipe.epochs
-        learns = "backbone and head" if tunes else "head"
+        epochs = self.config.train.epochs if self.tunes else self.config.recipe.epochs
+        learns = "backbone and head" if self.tunes else "head"
         yield (
             f"training: {learns} {settings.head.name}, at most {epochs} epochs, {settings.seeds} seeds"
         )
-        if settings.search.trials:
+        if settings.search.trials and not self.tunes:
             yield f"search: {settings.search.trials} trials of the regularisation"
 
     def _read(self) -> LabelledData:
@@ -176,11 +182,12 @@ class Transfer(Job):
         """The counts of each test row, for comparisons with other runs."""
         os.makedirs(self.path(sections.PREDICTIONS), exist_ok=True)
         for language, seeds in labels.items():
-            gold = data.gold(data.tests[language])
+            rows = data.tests[language]
+            gold = data.gold(rows)
             counts = [data.task.counts(gold, mine) for mine in seeds]
             path = self.path(sections.PREDICTIONS, f"{language}.npz")
             with atomic.writing(path) as file:
-                np.savez(file, counts=np.stack(counts), gold=_hash(gold))
+                np.savez(file, counts=np.stack(counts), gold=_hash(gold), items=data.items(rows))
 
     def _describe_labels(self, data: LabelledData, chosen: str) -> None:
         """Writes the facts that `api.load` reads."""
@@ -199,21 +206,16 @@ class Transfer(Job):
 
     def results(self, done: Mapping[str, Any]) -> Results:
         data, encoder, training, tested = (done[x] for x in (_ROWS, _ENCODER, _TRAINING, _TESTS))
-        prefix = "speed/"
-        speed = {
-            name.removeprefix(prefix): value
-            for name, value in training.speed.items()
-            if name.startswith(prefix)
-        }
+        speed = (name.partition("/") + (x,) for name, x in training.speed.items())
         report = {
-            "speed": speed,
+            "speed": {name: x for kind, _, name, x in speed if kind == "speed"},
             "notes": self.notes,
             "skipped": {**data.skipped, **training.cut, **tested.cut},
             "sections": sections.sections(
                 self.config, self.workdir, data, encoder, training, tested
             ),
             "transfer": {
-                "errors": self.config.report.errors,
+                **self._shown,
                 "seconds": self.seconds,
                 "seeds": self.config.transfer.seeds,
             },

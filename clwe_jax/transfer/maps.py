@@ -41,7 +41,7 @@ Maps = Mapping[str, Mapping[str, np.ndarray]]  # 'orthogonal' -> language -> [la
 
 
 def map_model(
-    config: TransferRun, workdir: str, model: LoadedEncoder, languages: Sequence[str]
+    config: TransferRun, workdir: str, model: LoadedEncoder, languages: Sequence[str], state: Any
 ) -> tuple[LoadedEncoder, dict[str, Any]]:
     """The model with maps of all languages but the first, which `config.data.pairs` asks for.
 
@@ -49,6 +49,7 @@ def map_model(
 
     Args:
       languages: the languages of the labelled rows, that of the training rows first.
+      state: facts by which a changed encoder is recognised, of which the maps are made again.
 
     Returns:
       The model, and facts for the records of what is kept: {} without maps.
@@ -69,7 +70,7 @@ def map_model(
     record = {
         **to_dict(settings),
         "pairs": config.training_pairs,
-        "encoder": config.encoder,
+        "encoder": [config.encoder, state],
         "words": config.transfer.words,
         "languages": list(languages),
         "seed": config.seed,
@@ -169,7 +170,7 @@ def cross_products(
     for start in range(0, len(rows), _PART):
         part = rows[start : start + _PART]
         texts = [row.source for row in part], [row.target for row in part]
-        sides = word_alignment.sides(encoder, *texts, languages, aligner.level)
+        sides = word_alignment.sides(encoder, *texts, languages, aligner.level, pool)
         xs = []
         ys = []
         for row, (left, right) in zip(part, sides):

@@ -201,8 +201,8 @@ def _gains(
             )
             if ours is None or theirs is None or ours[1] != theirs[1]:
                 continue
-            rows_of_test = np.arange(ours[0].shape[1])
-            samples = (significance.sample([(x[0], rows_of_test)]) for x in (ours, theirs))
+            items = labelled.items(labelled.tests[language])
+            samples = (significance.sample([(x[0], items)]) for x in (ours, theirs))
             gain = significance.compare(*samples)
             sign = agreement.fewer_errors(ours[0], theirs[0])
             mine = float(np.mean([score[metric] for score in scores[language]]))
@@ -236,7 +236,7 @@ def _gains(
         return None
     text = (
         "Gain: the difference of the runs' figures, means over the seeds, with the 95% interval and p "
-        "over the seeds (Student's t) and the test rows, paired. Of one seed a gain holds of these two trained "
+        "over the seeds (Student's t) and the test rows, paired; rows of one sentence are one observation. Of one seed a gain holds of these two trained "
         "models alone. The sign test counts the test rows in which one run "
         "has fewer errors, over all its seeds; rows with equally many do not count: it measures the test "
         "set's randomness, not the training's."

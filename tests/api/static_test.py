@@ -218,6 +218,32 @@ def test_a_path_of_vectors_may_hold_the_marks_of_the_option(planted, tmp_path, f
         assert len(state_of(f"vec:de={mine},{path}")) == 2
 
 
+@pytest.mark.parametrize(
+    "name, where",
+    [
+        ("model.safetensors", "hf:{}"),
+        ("model.safetensors", "hf:{}?pool=mean"),
+        ("model-00001-of-00002.safetensors", "hf:{}"),
+        ("pytorch_model-00001-of-00002.bin", "hf:{}"),
+        ("projection.npz", "run:{}"),
+    ],
+)
+def test_the_state_of_an_encoder_is_that_of_its_files(tmp_path, name, where):
+    (tmp_path / name).touch()
+    before = state_of(where.format(tmp_path))
+    os.utime(tmp_path / name, (1, 1))
+    assert state_of(where.format(tmp_path)) != before
+
+
+def test_the_state_of_a_run_is_that_of_its_finish(tmp_path):
+    run = f"run:{tmp_path}"
+    states = [state_of(run)]
+    for folder in ("checkpoints/3", "finish/checkpoints/5"):
+        (tmp_path / folder).mkdir(parents=True)
+        states.append(state_of(run))
+    assert states[0] != states[1] != states[2]
+
+
 def test_a_model_comes_back_from_its_files(planted, tmp_path):
     planted.loaded.save(str(tmp_path))
     again = spaces.load(tmp_path)

@@ -1,8 +1,10 @@
 """The CLCR job from end to end on two small random models, its measures by hand, and bad input."""
 
 import dataclasses
+import itertools
 import json
 import shutil
+import types
 
 import jax
 import numpy as np
@@ -605,6 +607,53 @@ def test_entailment_outside_the_embedded_world_needs_files(config):
     with pytest.raises(ValueError, match=" hu"):
         clcr_files.check(with_values(config, {"clcr.entailment.seeds": 2}), "run")
     config.check_all()
+
+
+@pytest.fixture
+def labelled(config, tmp_path):
+    """The config with files of entailment, of a dictionary too."""
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    for name in ("de", "en", "train"):
+        lines = "eins\tzwei\tneutral\neins\tdrei\tentailment\n"
+        (tests / f"{name}.tsv").write_text(lines)
+    (tests / "train.tsv").rename(tmp_path / "train.tsv")
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    (lists / "de-en.txt").write_text("eins\tone\n")
+    settings = {"train": f"en:{tmp_path / 'train.tsv'}", "tests": str(tests), "seeds": 2}
+    values = {"clcr.entailment": settings, "data.dictionaries": str(lists)}
+    return with_values(config, values | {"clcr.parallel": "pocket"})
+
+
+def test_absent_files_of_entailment_are_named_before_anything_is_trained(labelled, tmp_path):
+    clcr_files.check(labelled, "run")
+    (tmp_path / "tests" / "de.tsv").rename(tmp_path / "tests" / "deu.tsv")  # another code of it
+    clcr_files.check(labelled, "run")
+    (tmp_path / "tests" / "deu.tsv").unlink()
+    with pytest.raises(FileNotFoundError, match="entailment.tests=.*tests has no tests of 'de'"):
+        clcr_files.check(labelled, "run")
+    (tmp_path / "train.tsv").unlink()
+    with pytest.raises(FileNotFoundError, match="entailment.train=.*train.tsv is no file"):
+        clcr_files.check(labelled, "run")
+    clcr_files.check(with_values(labelled, {"clcr.entailment.seeds": 0}), "run")
+
+
+def test_entailment_is_measured_again_on_other_labelled_files(labelled, tmp_path, monkeypatch):
+    measured = []
+    monkeypatch.setattr(
+        entailment, "measure_entailment", lambda *run: measured.append(run[2]) or {"x": 1.0}
+    )
+    monkeypatch.setattr(clcr_aligned, "measure_aligned", lambda *run: {"y": 1.0})
+    mapped = types.SimpleNamespace(made_with={})
+    names = ("tests/de.tsv", "train.tsv", "lists/de-en.txt")
+    for changed in (None, None, *names):
+        if changed:
+            (tmp_path / changed).write_text((tmp_path / changed).read_text() * 2)
+        measured.append(changed)
+        clcr.Clcr(labelled, str(tmp_path / "run"))._entailment(mapped)
+    rows = entailment.rows(labelled)
+    assert measured == [None, *rows, None, *itertools.chain(*([x, *rows] for x in names))]
 
 
 def test_wrong_languages_and_absent_folders_are_named(config, tmp_path):

@@ -158,3 +158,8 @@ def test_a_word_without_a_vector_has_no_link(method):
     source, target = np.eye(4)[[0, 3, 1]] * [1, 1, 1, 0], np.eye(4)[[3, 1, 0]] * [1, 1, 1, 0]
     aligner = WordAligner(method, temperature=0.1)
     assert np.argwhere(aligner.links(source, target)).tolist() == [[0, 2], [2, 1]]
+
+
+def test_the_embedded_world_has_no_links_of_other_languages():
+    with pytest.raises(ValueError, match="data='pocket': .* has no sentences of fi, sv"):
+        WordAlignment(data="pocket", context=Context(languages=("fi", "sv")))

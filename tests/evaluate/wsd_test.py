@@ -345,3 +345,15 @@ def test_first_senses_of_the_real_sets():
     predicted = [first.get((i.lemma, i.pos)) for i in corpus.instances]
     # 55.2 with WordNet 3.0 (Raganato et al. 2017, table 3).
     assert wsd.f1(predicted, [i.keys for i in corpus.instances]) == pytest.approx(0.552, abs=0.005)
+
+
+def test_absent_files_are_named_before_training(tmp_path):
+    (tmp_path / "tests").mkdir()
+    path = write(tmp_path / "tests", SENTENCES)
+    for message, values in {
+        "no file 'absent.data.xml'": {"training": "absent.data.xml"},
+        "config.evals.wsd.tests='absent'": {"tests": "absent"},
+        "config.evals.wsd.wordnet": {"wordnet": "absent"},
+    }.items():
+        with pytest.raises(FileNotFoundError, match=message):
+            evaluator(**{"training": path, "tests": str(tmp_path / "tests")} | values)

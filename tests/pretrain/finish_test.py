@@ -3,13 +3,14 @@
 import json
 import os
 import shutil
+import types
 
 import jax
 import numpy as np
 import pytest
 
 from clwe_jax import api, options, presets
-from clwe_jax.pretrain import job as pretrain
+from clwe_jax.pretrain import finish as finish_stage, job as pretrain
 from clwe_jax.runs import inputs
 from clwe_jax.training import checkpoint, finish, optim, train
 from clwe_jax.training.stop import StopSignal
@@ -246,3 +247,9 @@ def test_an_uneven_batch_names_the_option_of_the_finish():
         ValueError, match=r"config.finish.batch_size=9 .*--config.finish.batch_size=8"
     ):
         finish.train_options(tiny(batch_size=9), mesh)
+
+
+def test_a_finish_without_evaluations_keeps_its_metrics():
+    pretrained = types.SimpleNamespace(evaluations={})
+    finished = types.SimpleNamespace(train={"train/loss": 0.5})
+    assert finish_stage.figures(pretrained, finished) == {"finish/loss": 0.5}

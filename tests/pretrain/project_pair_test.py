@@ -1,5 +1,7 @@
 """ELMo with projection: two monolingual runs, projected, measured, loaded; what is refused."""
 
+import dataclasses
+import itertools
 import json
 import shutil
 
@@ -12,6 +14,7 @@ from clwe_jax import api, options, presets
 from clwe_jax.encoders.pair import PairModels
 from clwe_jax import reevaluate
 from clwe_jax.pretrain import project
+from clwe_jax.runs import record
 from clwe_jax.text.words.normalize import Normalizer
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.vocab.word_vocab import SPECIALS, WordVocabulary
@@ -22,25 +25,28 @@ PAIRS = [(f"{a}wort", f"{a}word") for a in "abcdefghijklmnopqrstuvwxyz"]
 WORDS = {"de": [a for a, _ in PAIRS], "en": [b for _, b in PAIRS]}
 
 
-def make_run(folder, language, seed, width=8, lower_case=True):
-    """The folder of a small untrained ELMo of one language, and its text."""
+def make_run(folder, languages, seed, width=8, lower_case=True):
+    """The folder of a small untrained ELMo of one or two languages, and its text."""
     text = folder.parent / f"text-{folder.name}"
     text.mkdir(parents=True)
-    draw = np.random.default_rng(0)  # the same sentences in both languages
-    lines = [" ".join(WORDS[language][i] for i in draw.integers(26, size=6)) for _ in range(80)]
-    (text / f"{language}.txt").write_text("".join(f"{line} 1998\n" for line in lines))
-    config = presets.start_from("elmo", "laptop", languages=language)
+    languages = tuple(languages.split(","))
+    for language in languages:
+        draw = np.random.default_rng(0)  # the same sentences in both languages
+        lines = [" ".join(WORDS[language][i] for i in draw.integers(26, size=6)) for _ in range(80)]
+        (text / f"{language}.txt").write_text("".join(f"{line} 1998\n" for line in lines))
+    config = presets.start_from("elmo", "laptop", languages=",".join(languages))
     config.data.update(source=f"text:{text}", lower_case=lower_case, sequence_length=12)
     config.objective.senses.senses = 1
     config.objective.negatives = 0
     config.model.update(width=width, layers=1, cells=8, filters=((1, 4), (2, 4)), highways=1)
     config.model.dtype = "float32"
     config = options.parse(config)
-    vocabulary = WordVocabulary([*SPECIALS, *WORDS[language]])
-    tokenizer = Tokenizer((language,), Normalizer(lower_case), Segmenter({}), vocabulary)
+    words = {language: WORDS[language] for language in languages}
+    vocabulary = WordVocabulary([*SPECIALS, *itertools.chain.from_iterable(words.values())])
+    tokenizer = Tokenizer(languages, Normalizer(lower_case), Segmenter({}), vocabulary)
     options.claim_workdir(config, str(folder))
     tokenizer.save(str(folder / "vocab"))
-    (folder / "words.json").write_text(json.dumps({language: WORDS[language]}))
+    (folder / "words.json").write_text(json.dumps(words))
     objective = build.build_objective(config, len(vocabulary), vocabulary.size, None)
     shapes = objective.batch_shapes(1, 12)
     batch = {key: np.zeros(x.shape, x.dtype) for key, x in shapes.items()}
@@ -175,6 +181,35 @@ def test_the_pair_is_measured_again(runs, projected):
     kept = options.read_config(projected)
     assert kept.job == "project" and kept.evals["bli"].methods == "nn"
     assert kept.projection.source == str(runs["de"])
+
+
+def recorded(folder):
+    """The metrics of the record whose test items are known."""
+    return set(json.loads((folder / record.FILE).read_text())["outcomes"])
+
+
+def test_the_record_of_the_pair_says_which_words_were_found(projected):
+    assert {"bli/de-en/p@1", "projected/orthogonal/bli/de-en/p@1"} <= recorded(projected)
+
+
+def test_a_bilingual_run_is_projected_and_measured_again(runs, tmp_path):
+    folder = make_run(tmp_path / "both", "en,de", 0)
+    asked = configured(runs, "", "")
+    values = {"data.dictionaries": asked.data.dictionaries}
+    config = options.with_values(options.read_config(folder), values)
+    options.write_config(config, folder)
+    config = dataclasses.replace(config, job="evaluate", evals=asked.evals)
+    stale = dict.fromkeys(("mlm/loss", "projected/least_squares/bli/de-en/p@1", "bli/x"), 0.5)
+    (folder / "results.json").write_text(json.dumps(stale))
+    assert reevaluate.run(config, str(folder))
+    assert figures(folder).keys() - {"bli/x"} > {"mlm/loss", "bli/de-en/p@1"}
+    assert "bli/x" not in figures(folder) and "bli/de-en/p@1" in recorded(folder)
+    settings = dataclasses.replace(config.projection, methods="orthogonal")
+    assert project.run(dataclasses.replace(config, projection=settings), str(folder))
+    # What was measured through other maps is gone; the model's own figures and outcomes stay.
+    assert {"mlm/loss", "projected/orthogonal/bli/de-en/p@1"} <= figures(folder).keys()
+    assert not [x for x in figures(folder) if x.startswith("projected/least_squares/")]
+    assert {"bli/de-en/p@1", "projected/orthogonal/bli/de-en/p@1"} <= recorded(folder)
 
 
 def refused(config, folder, match):

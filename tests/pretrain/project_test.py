@@ -2,11 +2,13 @@
 
 import types
 
+import numpy as np
 import pytest
 
 from clwe_jax import options, presets
 from clwe_jax.evaluate.context import Context
-from clwe_jax.pretrain import project_maps
+from clwe_jax.objectives import projected
+from clwe_jax.pretrain import project, project_maps
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.words.normalize import Normalizer
@@ -61,3 +63,19 @@ def test_options_of_identical_tokens(spaces):
     tests = rarer | {"data.exclude_tests": False}
     assert ("name1", "name1") in pairs(spaces, **tests)
     assert pairs(spaces, **tests, **{"projection.identical": False}) == [("haus", "house")]
+
+
+def test_a_method_that_is_not_fitted_cannot_be_applied(tmp_path):
+    config = options.parse(presets.start_from("bi_saelmo", "laptop"))
+    config = options.with_values(config, {"projection.methods": "least_squares"})
+    with pytest.raises(ValueError, match="apply='orthogonal': Known: least_squares"):
+        project.Projection(config, str(tmp_path)).check()
+    fitted = options.with_values(config, {"projection.apply": "least_squares"})
+    project.Projection(fitted, str(tmp_path)).check()
+    # Earlier versions wrote such files, whose languages would be measured without their maps.
+    path = str(tmp_path / projected.FILE)
+    projected.save(path, {"least_squares": {"de": np.eye(2)[None]}}, "orthogonal")
+    with pytest.raises(ValueError, match="maps of least_squares, and none of 'orthogonal'"):
+        projected.read(path)
+    projected.save(path, {"orthogonal": {}}, "orthogonal")  # no language to map
+    assert projected.read(path) == ({"orthogonal": {}}, "orthogonal")

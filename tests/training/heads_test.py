@@ -71,7 +71,7 @@ def test_an_epoch_is_a_pass_through_the_rows(data):
 
 def test_each_member_keeps_its_best_epoch_and_stops(data):
     # Development figures by epoch: the first member is best at epoch 1, the second at epoch 0.
-    figures = iter([[0.1, 0.9], [0.5, 0.3], [0.4, 0.2], [0.3, 0.1], [0.9, 0.9]])
+    figures = iter([[0.1, 0.9], [0.5, 0.3], [0.4, 0.2], [0.3, 0.95], [0.9, 0.9]])
     seen = []
 
     def measure(params):
@@ -81,6 +81,8 @@ def test_each_member_keeps_its_best_epoch_and_stops(data):
     recipe = dataclasses.replace(RECIPE, epochs=5, patience=2)
     found = fitted(data, [0, 1], recipe, measure)
     assert found.best.tolist() == [1, 0] and len(found.history) == 4
+    # The second member stops after epoch 2: the parameters of epoch 0 stay, and so does their figure.
+    assert found.history[:, 1].tolist() == [0.9, 0.3, 0.2, 0.9]
     for member, epoch in ((0, 1), (1, 0)):
         jax.tree.map(
             lambda a, b: np.testing.assert_array_equal(a[member], b[member]),

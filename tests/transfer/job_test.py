@@ -287,10 +287,11 @@ def test_words_are_read_in_lower_case(frozen, vectors, monkeypatch):
 
 
 def test_gains_over_another_run_are_tested(frozen, tmp_path, vectors):
-    config = with_values(tiny(vectors), {"report.compare_with": frozen[1], "recipe.epochs": 1})
-    assert transfer.run(config, str(tmp_path))
-    titles = [section["title"] for section in read(tmp_path, "report.json")["sections"]]
-    assert "Names: gains" in titles
+    for folder in ("", frozen[1]):  # the second start finds a finished run
+        values = {"report.compare_with": folder, "recipe.epochs": 1}
+        assert transfer.run(with_values(tiny(vectors), values), str(tmp_path))
+        titles = [section["title"] for section in read(tmp_path, "report.json")["sections"]]
+        assert ("Names: gains" in titles) == bool(folder)
 
 
 def test_the_mean_of_each_language_is_taken_away(vectors, tmp_path, frozen):
@@ -494,6 +495,11 @@ def test_files_are_split_and_compared(vectors, tmp_path, caplog):
     assert len(data.train["en"]) + len(data.dev["en"]) == 40 and len(data.dev["en"]) == 20
     assert any("lack (B-ORG)" in reason for reason in data.skipped)
     assert list(data.tests) == ["en"] and "'de'" in caplog.text
+    # Of one training row none is left for development: the other language's rows are enough.
+    few = with_values(
+        config, {"transfer": dict(train=f"en:{train},de:{train}", rows="en:1,de:.01")}
+    )
+    assert len(labelled(few).train["de"]) == 1 and list(labelled(few).dev) == ["en"]
     files_of(tmp_path / "test", [Tagged(x.words, ("B-X",) * len(x.words)) for x in rows])
     with pytest.raises(ValueError, match="different tasks"):
         labelled(config)

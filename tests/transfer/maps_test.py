@@ -8,9 +8,9 @@ import jax
 import numpy as np
 import pytest
 
-from clwe_jax import api, options, pocket, presets
+from clwe_jax import api, atomic, cached, options, pocket, presets
 from clwe_jax.align import procrustes
-from clwe_jax.encoders import load as encoders
+from clwe_jax.encoders import features, load as encoders
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.models.transformer import Transformer
@@ -45,7 +45,7 @@ class Rotated:
         return self
 
     def of_words(self, rows, language, pool="mean", reduce=np.asarray):
-        return [side[0] for side in self.pieces_of_words(rows, language)]
+        return [features.pool_words(*side, pool) for side in self.pieces_of_words(rows, language)]
 
     def pieces_of_words(self, rows, language):
         found = []
@@ -59,14 +59,15 @@ class Rotated:
 
 
 @pytest.mark.parametrize("pool", ["first", "mean", "max"])
-def test_products_equal_numpy(pool):
+@pytest.mark.parametrize("level", ["pieces", "words"])
+def test_products_equal_numpy(pool, level):
     model = Rotated()
     rows = [
         Linked(["ab", "c"], ["de", "f", "ghi"], frozenset({(0, 2), (1, 0)}), NONE),
         Linked(["x"], ["y"], NONE, NONE),
     ]
     found, count = transfer_maps.cross_products(
-        model, rows, ("de", "en"), WordAligner(), True, pool
+        model, rows, ("de", "en"), WordAligner(level=level), True, pool
     )
     pooled = {"first": lambda x: x[0], "mean": lambda x: x.mean(0), "max": lambda x: x.max(0)}[pool]
     expected = 0
@@ -130,7 +131,7 @@ def config_of(encoder, pairs="pocket", **align):
 
 def test_a_mapped_model_and_its_maps(model, tmp_path):
     config, folder = config_of(str(tmp_path), links="gold"), str(tmp_path)
-    found, facts = transfer_maps.map_model(config, folder, model, LANGUAGES)
+    found, facts = transfer_maps.map_model(config, folder, model, LANGUAGES, 0)
     assert facts["align"]["languages"] == ["en", "de"]
     maps, applied = projected.read(os.path.join(folder, projected.FILE))
     assert list(maps[applied]) == ["de"]
@@ -140,10 +141,15 @@ def test_a_mapped_model_and_its_maps(model, tmp_path):
     np.testing.assert_allclose(mapped, np.einsum("ld,lde->le", plain, matrices), atol=1e-4)
     english = [x.encoder().of_words([["the"]], "en")[0] for x in (model, found)]
     np.testing.assert_array_equal(*english)
-    again, _ = transfer_maps.map_model(config, folder, model, LANGUAGES)  # from the folder
+    again, _ = transfer_maps.map_model(config, folder, model, LANGUAGES, 0)  # from the folder
     np.testing.assert_array_equal(again.projection.maps[1], found.projection.maps[1])
+    # Another state of the encoder, such as a run that was trained on, has maps of its own.
+    record = facts["align"]
+    _, facts = transfer_maps.map_model(config, folder, model, LANGUAGES, "trained on")
+    assert facts["align"] != record
+    assert atomic.read_json(os.path.join(folder, projected.FILE + cached.RECORD)) == facts["align"]
     config = config_of(str(tmp_path), pairs="")
-    assert transfer_maps.map_model(config, folder, model, LANGUAGES) == (model, {})
+    assert transfer_maps.map_model(config, folder, model, LANGUAGES, 0) == (model, {})
 
 
 @pytest.mark.slow
@@ -203,19 +209,19 @@ def test_maps_of_links_in_a_file_are_those_of_gold_links(tmp_path, model, monkey
     maps = []
     for name, given in (("file", config), ("gold", config_of(str(tmp_path), links="gold"))):
         (tmp_path / name).mkdir()
-        transfer_maps.map_model(given, str(tmp_path / name), model, LANGUAGES)
+        transfer_maps.map_model(given, str(tmp_path / name), model, LANGUAGES, 0)
         found, applied = projected.read(str(tmp_path / name / projected.FILE))
         maps.append(np.asarray(found[applied]["de"]))
     np.testing.assert_allclose(*maps, atol=1e-4)
     fitted, fit = [], transfer_maps._fit_maps
     monkeypatch.setattr(transfer_maps, "_fit_maps", lambda *x: fitted.append(x[2]) or fit(*x))
-    transfer_maps.map_model(config, str(tmp_path / "file"), model, LANGUAGES)
+    transfer_maps.map_model(config, str(tmp_path / "file"), model, LANGUAGES, 0)
     assert not fitted
     lines = pathlib.Path(f"{stem}.de-en").read_text().splitlines()
     pathlib.Path(f"{stem}.de-en").write_text(
         "\n".join(" ".join(reversed(line.split())) for line in lines) + "\n"
     )
-    transfer_maps.map_model(config, str(tmp_path / "file"), model, LANGUAGES)  # other bytes
+    transfer_maps.map_model(config, str(tmp_path / "file"), model, LANGUAGES, 0)  # other bytes
     assert fitted == ["de"]
 
 
@@ -251,4 +257,4 @@ def test_files_that_do_not_fit_are_named(tmp_path, model):
     (tmp_path / "train.de").write_text("a\n\n")
     assert len(transfer_maps.sentences(config, model.encoder(), "de", "en")) == 1
     with pytest.raises(ValueError, match="1 links.* 100"):
-        transfer_maps.map_model(config, str(tmp_path), model, ("en", "de"))
+        transfer_maps.map_model(config, str(tmp_path), model, ("en", "de"), 0)

@@ -2,11 +2,14 @@
 
 import types
 
+import numpy as np
 import pytest
 
 from clwe_jax import options, presets
 from clwe_jax.text.labelled import Labelled, Spanned, Tagged
-from clwe_jax.transfer import results, sections
+from clwe_jax.text.labelled.edges import PartsOfSpeech
+from clwe_jax.text.labelled.texts import Xnli
+from clwe_jax.transfer import data, results, sections
 
 GOLD = {"en": [Tagged(("a", "b"), ("NOUN", "VERB"))], "de": [Tagged(("c", "d"), ("NOUN", "NOUN"))]}
 
@@ -96,3 +99,29 @@ def test_wrong_texts_and_spans_stand_apart_from_their_labels():
     span = sections._error(Spanned(("a", "b"), ((1, 2),), ("X",)), (), "de", "spans")
     assert [word.text for word in span.words] == ["a", "b", "X → no label"]
     assert span.kind == "sentence" and span.words[1].style == "strong"
+
+
+def test_rows_of_a_sentence_are_one_observation_of_a_gain(tmp_path):
+    """Ours is right in every second of 120 sentences, theirs nowhere: ten rows a sentence add nothing."""
+    intervals = []
+    for targets in (1, 10):
+        rows = [Spanned((f"w{n // targets}",), ((0, 1),), ("X",)) for n in range(120 * targets)]
+        labelled = data.LabelledData(PartsOfSpeech(), {}, {}, {"de": rows}, (), {}, {}, ())
+        counts = np.ones((1, len(rows), 3), int)
+        for name, right in (("ours", np.arange(len(rows)) // targets % 2), ("theirs", 0)):
+            (tmp_path / name / "predictions").mkdir(parents=True, exist_ok=True)
+            counts[..., 0] = right
+            np.savez(tmp_path / name / "predictions" / "de.npz", counts=counts, gold="x")
+        config = presets.transfer("laptop", "edge/pos", "edge")
+        config.report.compare_with = str(tmp_path / "theirs")
+        config = options.parse(config)
+        found = sections._gains(config, str(tmp_path / "ours"), labelled, {"de": [{"f1": 0.5}]})
+        gain = found.blocks[0].rows[0][2]
+        intervals.append((gain.low, gain.high))
+    np.testing.assert_allclose(intervals[0], intervals[1], atol=0.01)
+
+
+def test_pairs_with_one_premise_are_one_item():
+    rows = [Labelled(("a", "b"), "x"), Labelled(("c", "b"), "x"), Labelled(("a", "d"), "y")]
+    labelled = data.LabelledData(Xnli(), {}, {}, {}, (), {}, {}, ())
+    assert labelled.items(rows).tolist() == [0, 1, 0]

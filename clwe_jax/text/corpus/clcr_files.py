@@ -7,6 +7,10 @@ import os
 from clwe_jax import options, pocket
 from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.text.corpus import alignment_files, parallel
+from clwe_jax.text.dictionary import files as dictionary_files
+from clwe_jax.text.labelled import labelled_files
+from clwe_jax.text.labelled.texts import Xnli
+from clwe_jax.text.words.languages import name_in
 
 
 def check(config: ClcrRun, workdir: str) -> None:
@@ -51,3 +55,32 @@ def check(config: ClcrRun, workdir: str) -> None:
             parallel.read(files)  # unequal or empty sides are found before the encoders are trained
     if settings.gold and settings.gold != "pocket":
         alignment_files.find(settings.gold, names, "config.clcr.gold")
+    if settings.entailment.seeds:
+        of_entailment(config)
+
+
+def of_entailment(config: ClcrRun) -> list[str]:
+    """The files of the labelled rows of entailment, and those of the dictionaries that translate them.
+
+    Raises:
+      ValueError, FileNotFoundError: files that are absent.
+    """
+    settings = config.clcr.entailment
+    option = "config.clcr.entailment"
+    names = options.languages(config)
+    is_file = lambda path: path and not path.startswith(labelled_files.PREFIX)
+    paths = list(filter(is_file, labelled_files.pairs(settings.train, "train").values()))
+    for path in paths:
+        if not os.path.isfile(path):
+            raise FileNotFoundError(f"{option}.train={settings.train}: {path} is no file")
+    if is_file(settings.tests):
+        tests = {name_in(x, names): path for x, path in Xnli().files(settings.tests).items()}
+        for language in names:
+            if language not in tests:
+                raise FileNotFoundError(
+                    f"{option}.tests={settings.tests} has no tests of {language!r}"
+                )
+            paths.append(tests[language])
+    if config.data.dictionaries not in ("", "pocket"):
+        paths += [file.path for file in dictionary_files.find(config.data.dictionaries, names)]
+    return paths

@@ -17,8 +17,6 @@ import itertools
 import json
 from typing import Any, Iterator, Sequence
 
-import numpy as np
-
 from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Spanned, folders, scores
 from clwe_jax.text.labelled.entities import entities
@@ -44,6 +42,8 @@ class _Edges:
     texts = 2
     metric = "f1"
     embedded = False
+    files = staticmethod(folders.find)
+    counts = staticmethod(scores.label_counts)
 
     def read(self, path: str, language: str) -> Examples:
         lines = [(number, line) for number, line in read_lines(path) if line.strip()]
@@ -107,9 +107,6 @@ class _Edges:
         """Rows of a file that is no JSON, and the reasons of rows that were left out."""
         fault(path, read_lines(path)[0][0], f"no JSON: {_EXPECTED}")
 
-    def files(self, directory: str) -> dict[str, str]:
-        return folders.find(directory)
-
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
         sentences = pocket.SPANS[self.name](
             language, split, seed, pocket.join_domains(self.domains)
@@ -123,11 +120,6 @@ class _Edges:
     ) -> dict[str, float]:
         """{'f1', 'precision', 'recall'} as of `scores.f1`."""
         return scores.f1(self.counts(gold, predicted))
-
-    def counts(
-        self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
-    ) -> np.ndarray:
-        return scores.label_counts(gold, predicted)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,7 +200,8 @@ class Entities(_Edges):
 
     def generate(self, language, split, rows, seed):
         # A tenth of the sentences has no name, the others have one or more.
-        tagged = Ner(domains=self.domains).generate(language, split, rows + rows // 5 + 1, seed)
+        task = Ner(ignored=self.ignored, domains=self.domains)
+        tagged = task.generate(language, split, rows + rows // 5 + 1, seed)
         return Examples(tuple(itertools.islice(_name_spans(tagged), rows)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Sequence
 
 from absl import logging
 
@@ -10,6 +11,7 @@ from clwe_jax import options, pocket
 from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.options.transfer import TransferOptions, TransferRun
 from clwe_jax.text.labelled import labelled_files
+from clwe_jax.text.words.languages import name_in
 
 
 def adopt_options(config: TransferRun) -> TransferRun:
@@ -23,12 +25,12 @@ def adopt_options(config: TransferRun) -> TransferRun:
         return config
     settings = config.transfer
     tests = f"config.transfer.tests={settings.tests}" if settings.tests else "the embedded world"
-    tested = _test_languages(settings)
+    encoded = _encoder_languages(config.encoder)
     train_languages = labelled_files.training_languages(settings.train)
+    tested = _test_languages(settings, [*(encoded or ()), *train_languages])
     if config.encoder != "joint":  # which is trained on these languages
         train_languages = tuple(x for x in train_languages if x in tested)
     tested = list(dict.fromkeys([*train_languages, *tested]))
-    encoded = _encoder_languages(config.encoder)
     if encoded is None or settings.translate == "test":  # translated, for one language
         languages = tested
     else:
@@ -45,7 +47,8 @@ def adopt_options(config: TransferRun) -> TransferRun:
     return options.with_values(config, {"data": {"languages": ",".join(languages)}})
 
 
-def _test_languages(settings: TransferOptions) -> list[str]:
+def _test_languages(settings: TransferOptions, called: Sequence[str]) -> list[str]:
+    """The languages of the test files; one of `called`, by any code, has the code that it has there."""
     tests = settings.tests
     if tests.startswith(labelled_files.PREFIX):
         raise ValueError(
@@ -53,7 +56,8 @@ def _test_languages(settings: TransferOptions) -> list[str]:
         )
     if not tests or not os.path.isdir(tests):  # the check of the files names an absent folder
         return list(pocket.LANGUAGES)
-    return sorted(labelled_files.task_of(settings).files(tests))
+    names = {x: name_in(x, called) for x in labelled_files.task_of(settings).files(tests)}
+    return sorted({y if y in called else x for x, y in names.items()})
 
 
 def _encoder_languages(encoder: str) -> list[str] | None:

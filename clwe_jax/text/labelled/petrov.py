@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Mapping
 
+from clwe_jax.text.words.languages import code_of
+
 TAGS = tuple(". ADJ ADP ADV CONJ DET NOUN NUM PRON PRT VERB X".split())
 
 _PENN = {
@@ -74,6 +76,7 @@ _MAPS = {"en": _names_by_tag(_PENN), "de": _names_by_tag(_STTS), "nl": _names_by
 
 def universal_tag(tag: str, language: str) -> str:
     """The universal part of speech of a language's own tag; '' where it is none."""
+    language = code_of(language)
     if language == "es":
         return _EAGLES.get(tag[:1], "") if _EAGLES_TAG.fullmatch(tag) else ""
     return _MAPS.get(language, {}).get(tag, "")

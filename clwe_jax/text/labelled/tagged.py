@@ -19,12 +19,12 @@ import re
 from typing import Callable, NamedTuple, NoReturn, Sequence
 
 from absl import logging
-import numpy as np
 
 from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Tagged, folders, petrov, scores
 from clwe_jax.text.labelled.entities import is_tag, scheme, to_iob2
 from clwe_jax.text.lines import describe_json, fault, read_lines, quote_line
+from clwe_jax.text.words.languages import name_in
 
 # Universal parts of speech (Universal Dependencies 2), and the 12 of Petrov et al. (2012).
 UPOS = tuple(
@@ -144,24 +144,30 @@ def universal(path: str, language: str) -> tuple[list[list[_Line]], int, int]:
     tags; where these are a minority in theirs, that of the language's own tags.
 
     Raises:
-      ValueError: a line with another number of columns than the first, or no word at all.
+      ValueError: as of `_sentences`.
     """
     is_native = lambda tag: bool(petrov.universal_tag(tag, language))
     sentences = _sentences(path, lambda cell: cell in _UNIVERSAL or is_native(cell))
     if len(sentences[0][0].columns) == _CONLLU:
         return [[r for r in rows if r.columns[0].isdigit()] for rows in sentences], 1, 3
     column = _tag_column(sentences, _UNIVERSAL.__contains__, first=True)
-    rows = [row.columns for row in itertools.chain.from_iterable(sentences)]
-    if 2 * sum(row[column] in _UNIVERSAL for row in rows) <= len(rows):
+    if _has_own_tags(sentences, column):
         column = _tag_column(sentences, lambda tag: is_native(tag) or tag in _UNIVERSAL, first=True)
     return sentences, _word_column(sentences, column), column
 
 
+def _has_own_tags(sentences: list[list[_Line]], column: int) -> bool:
+    """Whether universal tags are a minority in a column."""
+    tags = [row.columns[column] for row in itertools.chain.from_iterable(sentences)]
+    return 2 * sum(tag in _UNIVERSAL for tag in tags) <= len(tags)
+
+
 def _words(sentences: list[list[_Line]], column: int, language: str) -> list[list[str]]:
-    """The words, without PAN-X's prefix `de:` where every word has it."""
+    """The words, without PAN-X's prefix `de:`, any code of the language, where every word has it."""
     words = [[row.columns[column] for row in rows] for rows in sentences]
-    prefix = f"{language}:"
-    if all(word.startswith(prefix) for word in itertools.chain.from_iterable(words)):
+    starts = (word[: word.find(":") + 1] for word in itertools.chain.from_iterable(words))
+    prefix, *others = set(starts) or {""}
+    if not others and name_in(prefix.removesuffix(":"), [language]) == language:
         words = [[word[len(prefix) :] for word in row] for row in words]
     return words
 
@@ -236,6 +242,8 @@ class Ner:
     texts = 0
     metric = "f1"
     embedded = True
+    files = staticmethod(folders.find)
+    counts = staticmethod(scores.entity_counts)
 
     def read(self, path: str, language: str) -> Examples:
         """As `Task.read`. The tags become IOB2; `skipped` counts tags that no scheme allows."""
@@ -251,13 +259,16 @@ class Ner:
         tag_scheme = scheme(tags)
         converted = [to_iob2(row) for row in tags]
         if tag_scheme == "IOB2":
-            before = itertools.chain.from_iterable(tags)
-            after = itertools.chain.from_iterable(converted)
-            change_count = sum(a != b for a, b in zip(before, after))
+            flat = map(itertools.chain.from_iterable, (tags, converted))
+            change_count = sum(a != b for a, b in zip(*flat))
             skip_counts["I- without B- before it, read as B-"] = change_count
-        converted = [["O" if tag[2:] in ignored else tag for tag in row] for row in converted]
         column = _word_column(sentences, tag_column)
-        return _rows(_words(sentences, column, language), converted, skip_counts)
+        kept = list(map(self._without_ignored, converted))
+        return _rows(_words(sentences, column, language), kept, skip_counts)
+
+    def _without_ignored(self, tags: Sequence[str]) -> tuple[str, ...]:
+        ignored = self.ignored.split(",")
+        return tuple("O" if tag[2:] in ignored else tag for tag in tags)
 
     def _choose_column(self, path: str, sentences: list[list[_Line]], types: set[str]) -> int:
         """The column of names: of those whose cells are tags, the one with most names, else the last.
@@ -298,25 +309,16 @@ class Ner:
             "or to config.transfer.ignored to read its words as O",
         )
 
-    def files(self, directory: str) -> dict[str, str]:
-        return folders.find(directory)
-
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
-        sentences = pocket.named_entities(
-            language, split, rows, seed, pocket.join_domains(self.domains)
-        )
-        return Examples(tuple(Tagged(words, tags) for words, tags in sentences))
+        domains = pocket.join_domains(self.domains)
+        sentences = pocket.named_entities(language, split, rows, seed, domains)
+        return Examples(tuple(Tagged(words, self._without_ignored(x)) for words, x in sentences))
 
     def score(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
     ) -> dict[str, float]:
         """{'f1', 'precision', 'recall'} as of `scores.f1`."""
         return scores.f1(self.counts(gold, predicted))
-
-    def counts(
-        self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
-    ) -> np.ndarray:
-        return scores.entity_counts(gold, predicted)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -338,6 +340,8 @@ class Pos:
     texts = 0
     metric = "acc"
     embedded = True
+    files = staticmethod(folders.find)
+    counts = staticmethod(scores.tag_counts)
 
     def __post_init__(self):
         if self.tags not in (12, 17):
@@ -347,6 +351,7 @@ class Pos:
         """As `Task.read`. Ranges and empty words of CoNLL-U (1-2, 1.1) are no words."""
         sentences, word_column, tag_column = universal(path, language)
         skip_counts: collections.Counter[str] = collections.Counter()
+        own = _has_own_tags(sentences, tag_column)  # some have a universal tag's name: Penn's SYM
         tags = []
         for rows in sentences:
             tags.append([])
@@ -355,7 +360,7 @@ class Pos:
                 if self.tags == 17 and tag == "CONJ":
                     skip_counts["CONJ of Universal Dependencies 1, read as CCONJ"] += 1
                     tag = "CCONJ"
-                coarse = "" if tag in _UNIVERSAL else petrov.universal_tag(tag, language)
+                coarse = petrov.universal_tag(tag, language) if own or tag not in _UNIVERSAL else ""
                 if self.tags == 12:
                     tag = coarse or _TO_PETROV.get(tag, tag)
                 if tag not in (UPOS if self.tags == 17 else PETROV):
@@ -369,18 +374,14 @@ class Pos:
                 tags[-1].append(tag)
         return _rows(_words(sentences, word_column, language), tags, skip_counts)
 
-    def files(self, directory: str) -> dict[str, str]:
-        return folders.find(directory)
-
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
-        sentences = pocket.parts_of_speech(
-            language, split, rows, seed, pocket.join_domains(self.domains)
-        )
+        domains = pocket.join_domains(self.domains)
+        sentences = pocket.parts_of_speech(language, split, rows, seed, domains)
         if self.tags == 12:
             sentences = [
                 (words, tuple(_TO_PETROV.get(t, t) for t in tags)) for words, tags in sentences
             ]
-        return Examples(tuple(Tagged(words, tags) for words, tags in sentences))
+        return Examples(tuple(itertools.starmap(Tagged, sentences)))
 
     def score(
         self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
@@ -388,8 +389,3 @@ class Pos:
         """{'acc': accuracy of words, 'f1': XTREME's F1, seqeval's over the bare tags}."""
         f1 = scores.f1(scores.entity_counts(gold, predicted))["f1"]
         return {"acc": scores.accuracy(self.counts(gold, predicted)), "f1": f1}
-
-    def counts(
-        self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
-    ) -> np.ndarray:
-        return scores.tag_counts(gold, predicted)

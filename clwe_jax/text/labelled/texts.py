@@ -18,11 +18,10 @@ import math
 from typing import Mapping, NamedTuple, Sequence
 from xml.etree import ElementTree
 
-import numpy as np
-
 from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Labelled, folders, scores, tables
 from clwe_jax.text.lines import fault, read_text
+from clwe_jax.text.words.languages import find_name
 
 _NOT_TRANSLATED = "NS"  # PAWS-X's mark of a sentence that was not translated
 _MAX_SCORE = 5.0  # the highest score of STS
@@ -83,18 +82,20 @@ class _Texts:
     metric = "acc"
     embedded = True
     format = _MLDOC
+    counts = staticmethod(scores.row_counts)
 
     def read(self, path: str, language: str) -> Examples:
         skip_counts: collections.Counter[str] = collections.Counter()
         cells = self._cells(path)
         codes = {row.cells["language"] for row in cells if "language" in row.cells}
-        if codes and language not in codes:
+        code = find_name(language, codes)  # the table's own
+        if codes and not code:
             raise ValueError(
                 f"{path} has no row of the language {language!r}; it has {', '.join(sorted(codes))}"
             )
         rows = []
         for row in cells:
-            if row.cells.get("language", language) == language:
+            if row.cells.get("language", "") == code:
                 example = self._row(path, row, skip_counts)
                 rows += [example] if example else []
         if not rows:
@@ -152,9 +153,6 @@ class _Texts:
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         """{'acc'}: the share of right labels."""
         return {"acc": scores.accuracy(self.counts(gold, predicted))}
-
-    def counts(self, gold: Sequence[str], predicted: Sequence[str]) -> np.ndarray:
-        return scores.row_counts(gold, predicted)
 
 
 class Xnli(_Texts):

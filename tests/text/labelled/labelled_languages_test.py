@@ -48,6 +48,8 @@ def test_the_languages_of_the_test_files_that_the_encoder_knows(followed, tmp_pa
     assert followed("hf:x", "ko,fi") == "fi,ko"
     assert followed("joint", "ko,fi") == "en,fi,ko"
     assert followed(a_run(tmp_path / "run", "fi,sv"), "ko,fi") == "fi"
+    # As the encoder calls them, whatever the files do.
+    assert followed(a_run(tmp_path / "codes", "fin,swe"), "ko,fi") == "fin"
 
 
 def test_no_language_of_both_is_named_with_the_mend(followed, tmp_path):

@@ -77,6 +77,12 @@ def test_a_language_is_cut_off_only_where_all_words_have_it(tmp_path):
     assert pairs(read(tmp_path, "en:a\tO\nen:b\tO\n")) == ["en:a/O en:b/O"]
 
 
+def test_a_run_may_call_the_language_by_another_code(tmp_path):
+    assert pairs(read(tmp_path, "de:a\tO\nde:b\tO\n", language="deu")) == ["a/O b/O"]
+    text = "Er PPER O\ngeht VVFIN O\n. $. O\n"
+    assert pairs(read(tmp_path, text, Pos(tags=12), "deu")) == ["Er/PRON geht/VERB ./."]
+
+
 def test_japanese_words_are_not_cut(tmp_path):
     row = read(tmp_path, "東京都\tB-LOC\nに\tO\n", language="ja").rows[0]
     assert row.words == ("東京都", "に")
@@ -235,6 +241,14 @@ def test_the_languages_own_parts_of_speech_become_universal(tmp_path, language, 
         read(tmp_path, text, Pos(), language)
 
 
+def test_a_languages_own_tag_may_have_the_name_of_a_universal_one(tmp_path):
+    """Penn's SYM is X in the release, and the SYM of Universal Dependencies is punctuation."""
+    penn = "the DT B-NP O\n% SYM O O\nrose VBD B-VP O\n"
+    assert pairs(read(tmp_path, penn, Pos(tags=12), "en")) == ["the/DET %/X rose/VERB"]
+    ud = "the\tthe\tDET\n%\t%\tSYM\nrose\trise\tVERB\n"
+    assert pairs(read(tmp_path, ud, Pos(tags=12), "en")) == ["the/DET %/. rose/VERB"]
+
+
 @pytest.mark.parametrize(
     "language, tags",
     [
@@ -302,3 +316,13 @@ def test_phrases_of_conll_are_no_names(tmp_path):
     path.write_text("EU NNP B-NP O\nsees VBZ B-VP O\nit PRP B-NP O\n")
     [row] = Ner().read(str(path), "en").rows
     assert row.tags == ("O", "O", "O")
+
+
+@pytest.mark.parametrize("name, kinds", [("ner", "tags"), ("edge/entities", "labels")])
+def test_ignored_types_are_no_names_of_the_embedded_world_either(name, kinds):
+    task = registry.lookup("transfer_task", name)
+    found = []
+    for ignored in ("", "LOC,ORG"):
+        rows = task(ignored=ignored).generate("en", "train", 40, 0).rows
+        found.append({x[-3:] for row in rows for x in getattr(row, kinds) if x != "O"})
+    assert found[1] == found[0] - {"LOC", "ORG"} and len(found[1]) < len(found[0])

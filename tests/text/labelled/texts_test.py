@@ -120,6 +120,8 @@ def test_a_language_that_the_file_lacks(tmp_path):
     text = "language\tpremise\thypothesis\tlabel\nen\ta\tb\tneutral\nfr\ta\tb\tneutral\n"
     with pytest.raises(ValueError, match="'de'; .*en, fr"):
         read(tmp_path, Xnli(), text)
+    [row] = read(tmp_path, Xnli(), text, language="fra").rows  # another code of French
+    assert row.texts == ("a", "b")
 
 
 def names(folder, *files, task=Ner()):
