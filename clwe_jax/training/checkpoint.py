@@ -20,7 +20,7 @@ import orbax.checkpoint as ocp
 from orbax.checkpoint import checkpoint_managers as policies
 
 from clwe_jax.options.training import CheckpointOptions
-from clwe_jax.training import paths
+from clwe_jax.training import orbax_extras, paths
 from clwe_jax.training.orbax_extras import BytesRestore, BytesSave, flat, quiet, sizes, unflat
 from clwe_jax.training.train_state import TrainState
 
@@ -210,25 +210,31 @@ class Checkpointer:
     ) -> Restored | None:
         """The newest readable checkpoint; None where the folder has no checkpoint.
 
-        A damaged checkpoint is moved to `checkpoints_damaged`, with an error in the log.
+        A damaged checkpoint is moved to `checkpoints_damaged`, with an error in the log; one that does not
+        fit, or that memory or disk cannot read now, stays.
 
         Args:
           target_of: step of a checkpoint -> its state as ShapeDtypeStructs with shardings.
           meta: the run's meta; its 'vocabulary' must equal the checkpoint's, where both have one.
 
         Raises:
-          Mismatch: the checkpoint belongs to another model or vocabulary.
+          Mismatch: the checkpoint belongs to another model, vocabulary or dictionary.
           Damaged: the folder has checkpoints, and none can be read.
+          OSError: a checkpoint cannot be read now.
         """
         steps = self.steps()
         for step in reversed(steps):
             problem = None
             target = target_of(step)
+            folder = os.path.join(self.directory, str(step))
             try:
                 record = self._manager.restore(
                     step, args=ocp.args.Composite(meta=ocp.args.JsonRestore())
                 ).meta
-                check_match(record, target.params, meta, os.path.join(self.directory, str(step)))
+                check_match(record, target.params, meta, folder)
+                for name, tree in {"opt_state": target.opt_state, **target.collections}.items():
+                    place = os.path.join(folder, name)
+                    _check_sizes(sizes(orbax_extras.saved_arrays(place)), sizes(tree), place)
                 result = self._read(step, target, record)
             except Mismatch:
                 raise
@@ -236,6 +242,11 @@ class Checkpointer:
                 problem = error
             if _all_hosts(problem is None):
                 return result
+            if not _all_hosts(not orbax_extras.may_pass(problem)):
+                raise OSError(
+                    f"{folder} could not be read now: {problem}. It stays where it is: repeat the command "
+                    "when memory is free and the disk can be read"
+                ) from problem
             logging.error(
                 "The checkpoint of step %d in %s is damaged: %s. Falling back to the one before.",
                 step,
@@ -288,22 +299,29 @@ class Checkpointer:
 
 
 class Mismatch(ValueError):
-    """The parameters or the vocabulary do not fit this model."""
+    """The arrays or the vocabulary do not fit this model."""
 
 
 _UNFINISHED = ".orbax-checkpoint-tmp"
 _COUNTERS = ("step", "seed", "skipped", "skipped_in_row")
+_MEND = (
+    "Give the options, dictionaries and test sets that the run was started with, or a new folder with "
+    "--workdir=DIR."
+)
 
 
 def check_match(saved: Mapping[str, Any], params: Any, meta: Mapping[str, Any], where: str) -> None:
     """Raises Mismatch where the checkpoint `where` belongs to another model or vocabulary."""
-    mend = "Give the options that the run was started with, or a new folder with --workdir=DIR."
     if "vocabulary" in meta and saved.get("vocabulary", meta["vocabulary"]) != meta["vocabulary"]:
         raise Mismatch(
             f"{where} was trained with another vocabulary (fingerprint {saved['vocabulary']}, "
-            f"this one has {meta['vocabulary']}). {mend}"
+            f"this one has {meta['vocabulary']}). {_MEND}"
         )
-    theirs, ours = saved["sizes"], sizes(params)
+    _check_sizes(saved["sizes"], sizes(params), where)
+
+
+def _check_sizes(theirs: Mapping[str, Any], ours: Mapping[str, Any], where: str) -> None:
+    """Raises Mismatch where the shapes in the file `where` are not those of the model."""
     lines = [
         f"{key}: {theirs.get(key, 'absent')} in the checkpoint, "
         f"{ours.get(key, 'absent')} in the model"
@@ -311,7 +329,7 @@ def check_match(saved: Mapping[str, Any], params: Any, meta: Mapping[str, Any], 
         if theirs.get(key) != ours.get(key)
     ]
     if lines:
-        raise Mismatch(f"{where} was written by another model:{paths.list_lines(lines)}\n{mend}")
+        raise Mismatch(f"{where} was written by another model:{paths.list_lines(lines)}\n{_MEND}")
 
 
 def _all_hosts(good: bool) -> bool:

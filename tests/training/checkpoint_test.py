@@ -175,6 +175,55 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, options, message):
     assert steps(tmp_path) == [1, 2]
 
 
+def test_tables_of_another_dictionary_are_refused_and_nothing_is_moved(toy, tmp_path):
+    """The label table follows the dictionary; the old one goes on from the newest checkpoint."""
+    old = toy.labels()
+    new = old._replace(**{x: getattr(old, x)[:-1] for x in ("pieces", "languages", "weights")})
+
+    def fit(table, steps):
+        labelled, source = toy.objective(table), toy.Source(entries=True)
+        return toy.fit(tmp_path, objective=labelled, source=source, steps=steps)
+
+    fit(old, 4)
+    with pytest.raises(checkpoint.Mismatch, match=r"(?s)/4/labels was .*pieces: .*dictionaries"):
+        fit(new, 8)
+    assert steps(tmp_path) == [3, 4] and not (tmp_path / "checkpoints_damaged").exists()
+    assert fit(old, 8).step == 8
+
+
+def test_an_optimizer_of_another_kind_is_refused(tmp_path):
+    save(tmp_path, 1)
+    other = optim.Optimizer(name="adagrad").build(10)
+    target = train_state.plan(Model(), other, {"x": jnp.zeros(1)}, mesh())
+    checkpointer = Checkpointer(str(tmp_path / "checkpoints"))
+    with pytest.raises(checkpoint.Mismatch, match="1/opt_state"):
+        checkpointer.restore(lambda step: target, META)
+    checkpointer.close()
+    assert steps(tmp_path) == [1]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        MemoryError(),
+        OSError(116, "Stale file handle"),
+        ValueError("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes."),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_read_now_stays(tmp_path, monkeypatch, problem):
+    save(tmp_path, 1, 2)
+
+    def read(self, *arguments):
+        raise problem
+
+    with monkeypatch.context() as short:
+        short.setattr(Checkpointer, "_read", read)
+        with pytest.raises(OSError, match="checkpoints/2 could not be read now"):
+            restore(tmp_path)
+    assert steps(tmp_path) == [1, 2]
+    assert_is(restore(tmp_path), 2)
+
+
 def test_a_full_disk_in_the_background_is_survived(tmp_path, monkeypatch, caplog):
     """Room for some files and not for the last; then room again."""
     save(tmp_path, 1)
