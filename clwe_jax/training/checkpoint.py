@@ -379,19 +379,18 @@ def restore_variables(
     problems = []
     with ocp.CheckpointManager(directory, options=options) as manager:
         for candidate in [step] if step is not None else reversed(steps):
+            folder = os.path.join(directory, str(candidate))
             try:
                 args = ocp.args.Composite(meta=ocp.args.JsonRestore())
                 meta = manager.restore(candidate, args=args).meta
                 if target is not None:
-                    check_match(meta, target, {}, os.path.join(directory, str(candidate)))
-                item_names = set(manager.item_metadata(candidate).keys())
-                items = {name: None for name in collections if name in item_names}
-                args = {
-                    name: ocp.args.StandardRestore(
-                        _on_first_device(manager, candidate, name) if like is None else like
-                    )
-                    for name, like in {"params": target, **items}.items()
+                    check_match(meta, target, {}, folder)
+                items = {name: os.path.join(folder, name) for name in ("params", *collections)}
+                likes = {
+                    x: orbax_extras.saved_arrays(y) for x, y in items.items() if os.path.isdir(y)
                 }
+                likes["params"] = likes["params"] if target is None else target
+                args = {name: ocp.args.StandardRestore(like) for name, like in likes.items()}
                 restored = manager.restore(candidate, args=ocp.args.Composite(**args))
                 return {name: restored[name] for name in args}, meta
             except Mismatch:
@@ -400,12 +399,3 @@ def restore_variables(
                 problems.append(f"step {candidate}: {error}")
                 logging.error("A checkpoint in %s is damaged: %s", directory, problems[-1])
     raise Damaged(f"no checkpoint in {directory} can be read: {'; '.join(problems)}")
-
-
-def _on_first_device(manager: ocp.CheckpointManager, step: int, item: str) -> Any:
-    place = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
-    metadata = manager.item_metadata(step)[item]
-    return jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
-        getattr(metadata, "tree", metadata),
-    )

@@ -316,6 +316,16 @@ def test_parameters_alone(tmp_path):
     jax.tree.map(np.testing.assert_array_equal, found["params"], make_state(1).params)
 
 
+def test_variables_of_absent_devices_come_to_the_first(tmp_path):
+    """A run on an accelerator is opened on a CPU."""
+    save(tmp_path, 1)
+    for path in (tmp_path / "checkpoints" / "1").rglob("_sharding"):
+        path.write_text(path.read_text().replace('\\"id\\": 0', '\\"id\\": 3'))
+    found, _ = restore_variables(str(tmp_path), target().params, collections=("senses", "labels"))
+    assert found["senses"]["counts"].devices() == {jax.local_devices()[0]}
+    np.testing.assert_array_equal(found["senses"]["counts"], np.arange(5))
+
+
 def test_parameters_fall_back_and_leave_the_folder_alone(tmp_path, caplog):
     save(tmp_path, 1, 2)
     truncate_arrays(tmp_path / "checkpoints" / "2" / "params")
