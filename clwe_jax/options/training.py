@@ -280,7 +280,10 @@ class CheckpointOptions(Options):
 
     every_steps: Count = option(500, "steps between two checkpoints; 0: at the end only")
     keep: Count = option(2, "newest checkpoints that stay")
-    best: str = option("", "a metric of the evaluations whose best checkpoint stays too")
+    best: str = option(
+        "",
+        "a metric whose best checkpoint stays too, of those that are saved at a step of its evaluation",
+    )
     best_mode: Annotated[str, OneOf("max", "min")] = option("max", "max | min")
 
 

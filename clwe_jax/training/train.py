@@ -164,7 +164,7 @@ def fit(
             return bool(every_steps) and step % every_steps == 0
 
         def save() -> None:
-            checkpointer.save(state, prefetcher.snapshot(), meta, evaluations.figures)
+            checkpointer.save(state, prefetcher.snapshot(), meta, evaluations.of_step)
             # Where config.checkpoint.best names no metric the run ends here, after the checkpoint from which the same
             # command with a right name resumes.
             best.check(evaluations.figures)
@@ -190,6 +190,7 @@ def fit(
             with jax.transfer_guard("disallow"):
                 state, step_metrics = step_fn(state, arrays)
             step += 1
+            evaluations.of_step = {}
             log.add(step, step_metrics, _positions(arrays))
             # The end, below, evaluates and saves anyway.
             if step == steps:
@@ -239,12 +240,13 @@ def fit(
 
 @dataclasses.dataclass
 class _Evaluations:
-    """Runs evaluators and keeps their last figures, by metric path."""
+    """Runs evaluators and keeps their last figures, and those of the latest step, by metric path."""
 
     writer: metrics.MetricWriter
     stop: StopSignal
     best: BestMetric
     figures: dict[str, float] = dataclasses.field(default_factory=dict)
+    of_step: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def run(self, due: Sequence[TrainingEvaluator], variables: Variables, step: int) -> None:
         """Runs evaluators at a step; after a signal the unfinished ones are left to the next start."""
@@ -256,6 +258,7 @@ class _Evaluations:
                     return
             self.writer.write(step, figures)
             self.figures.update(figures)
+            self.of_step.update(figures)
             self.best.note_evaluation(evaluator)
 
 

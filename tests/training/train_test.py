@@ -77,6 +77,13 @@ def test_the_best_checkpoint_stays(toy, tmp_path):
     assert sorted(os.listdir(tmp_path / "checkpoints")) == ["2", "8"]
 
 
+def test_a_checkpoint_between_evaluations_has_no_figure(toy, tmp_path):
+    """The checkpoint of step 4 had that of step 3, and was kept for it."""
+    kept = dict(every_steps=2, keep=1, best="eval/calls", best_mode="min")
+    toy.fit(tmp_path, evaluators=[Evaluator(3)], checkpoint=kept)
+    assert sorted(os.listdir(tmp_path / "checkpoints")) == ["6", "8"]
+
+
 def test_a_best_metric_that_no_evaluation_has_is_refused(toy, tmp_path):
     """Once the names are known, in a checkpoint from which the right name goes on."""
     kept = dict(every_steps=2, keep=1, best="eval/cals")
