@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import glob
+import math
 import os
 import shutil
 from typing import Any, Callable, Mapping, Sequence
@@ -61,11 +62,16 @@ class Checkpointer:
         self.failures = 0
         best, mode = options.best, options.best_mode
         self._best = best
+
+        def score(metrics: Mapping[str, float]) -> float:
+            # Checkpoints from before a change of `best` have another metric.
+            return metrics.get(best, math.inf if mode == "min" else -math.inf)
+
         keepers: list[Any] = [policies.LatestN(max(options.keep, 1))]
         if best:
             keepers.append(
                 policies.BestN(
-                    get_metric_fn=lambda metrics: metrics[best],
+                    get_metric_fn=score,
                     reverse=mode == "min",
                     n=1,
                     keep_checkpoints_without_metrics=False,
@@ -73,7 +79,7 @@ class Checkpointer:
             )
         self._options = ocp.CheckpointManagerOptions(
             preservation_policy=policies.AnyPreservationPolicy(keepers),
-            best_fn=(lambda metrics: metrics[best]) if best else None,
+            best_fn=score if best else None,
             best_mode=mode,
             enable_async_checkpointing=True,
         )
@@ -194,8 +200,8 @@ class Checkpointer:
     def _note_failure(self, step: int, error: Exception) -> None:
         self.failures += 1
         logging.error(
-            "The checkpoint of step %d could not be written: %s. Training goes on; the newest good "
-            "checkpoint is %s. Make room on (or access to) the disk and the next one will succeed.",
+            "The checkpoint of step %d could not be written: %r. Training goes on; the newest good "
+            "checkpoint is %s. If its disk is full or cannot be written, mend that for the next one.",
             step,
             error,
             self.newest(),

@@ -96,6 +96,18 @@ def test_the_best_one_stays(tmp_path, mode, best):
     assert steps(tmp_path) == [best, 5]
 
 
+@pytest.mark.parametrize("mode", ["max", "min"])
+def test_the_best_by_another_metric_stays_from_now_on(tmp_path, mode):
+    for best, found in (("acc", (1, 2)), ("loss", (3, 4, 5))):
+        kept = CheckpointOptions(keep=1, best=best, best_mode=mode)
+        checkpointer = Checkpointer(str(tmp_path / "checkpoints"), kept)
+        for step in found:
+            checkpointer.save(make_state(step), b"", META, {best: 0.5})
+        checkpointer.close()
+        assert checkpointer.failures == 0
+    assert steps(tmp_path)[-1] == 5 and len(steps(tmp_path)) <= 2 and 1 not in steps(tmp_path)
+
+
 def test_saving_twice_is_saving_once(tmp_path):
     save(tmp_path, 3, 3)
     assert_is(restore(tmp_path), 3)
