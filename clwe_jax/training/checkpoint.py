@@ -62,23 +62,15 @@ class Checkpointer:
         self.failures = 0
         best, mode = options.best, options.best_mode
         self._best = best
-
-        def score(metrics: Mapping[str, float]) -> float:
-            # Checkpoints from before a change of `best` have another metric.
-            return metrics.get(best, math.inf if mode == "min" else -math.inf)
-
-        keepers: list[Any] = [policies.LatestN(max(options.keep, 1))]
-        if best:
-            keepers.append(
-                policies.BestN(
-                    get_metric_fn=score,
-                    reverse=mode == "min",
-                    n=1,
-                    keep_checkpoints_without_metrics=False,
-                )
-            )
+        # Checkpoints from before a change of `best` have another metric.
+        worst = math.inf if mode == "min" else -math.inf
+        score = lambda metrics: metrics.get(best, worst)
+        latest = policies.LatestN(max(options.keep, 1))
+        top = policies.BestN(
+            get_metric_fn=score, reverse=mode == "min", n=1, keep_checkpoints_without_metrics=False
+        )
         self._options = ocp.CheckpointManagerOptions(
-            preservation_policy=policies.AnyPreservationPolicy(keepers),
+            preservation_policy=policies.AnyPreservationPolicy([latest, top] if best else [latest]),
             best_fn=score if best else None,
             best_mode=mode,
             enable_async_checkpointing=True,
@@ -140,8 +132,7 @@ class Checkpointer:
             "data": BytesSave(data),
             "meta": ocp.args.JsonSave({**meta, **counters, "sizes": sizes(state.params)}),
         }
-        for name, collection in state.collections.items():
-            items[name] = ocp.args.StandardSave(collection)
+        items |= {x: ocp.args.StandardSave(tree) for x, tree in state.collections.items()}
         scores = {self._best: metrics[self._best]} if self._best in (metrics or {}) else None
         try:
             self._remove_unfinished()
@@ -154,18 +145,25 @@ class Checkpointer:
         return True
 
     def _probe(self, state: TrainState) -> None:
-        """Raises OSError where the folder cannot be written or its disk has no room.
+        """Raises OSError, on all hosts, where the folder cannot be written or its disk has no room.
 
         Orbax itself takes minutes to give up on a folder that cannot be written.
         """
+        problem = None
         if jax.process_index() == 0:
             probe = os.path.join(self.directory, ".probe")
-            os.makedirs(probe, exist_ok=True)
-            os.rmdir(probe)
-            need = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
-            free = shutil.disk_usage(self.directory).free
-            if free < need:
-                raise OSError(f"{need:,} bytes are needed and {free:,} are free on its disk")
+            try:
+                os.makedirs(probe, exist_ok=True)
+                os.rmdir(probe)
+                need = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
+                free = shutil.disk_usage(self.directory).free
+                if free < need:
+                    problem = OSError(f"{need:,} bytes are needed and {free:,} free on its disk")
+            except OSError as error:
+                problem = error
+        # Orbax waits for all hosts, so that none may save without the first one.
+        if not _all_hosts(problem is None):
+            raise problem or OSError("the first host cannot write it")
 
     def check(self, wait: bool = False) -> None:
         """Reports a save that failed in the background; with `wait` it waits for its end."""
@@ -234,9 +232,8 @@ class Checkpointer:
             target = target_of(step)
             folder = os.path.join(self.directory, str(step))
             try:
-                record = self._manager.restore(
-                    step, args=ocp.args.Composite(meta=ocp.args.JsonRestore())
-                ).meta
+                args = ocp.args.Composite(meta=ocp.args.JsonRestore())
+                record = self._manager.restore(step, args=args).meta
                 check_match(record, target.params, meta, folder)
                 for name, tree in {"opt_state": target.opt_state, **target.collections}.items():
                     place = os.path.join(folder, name)
@@ -253,12 +250,7 @@ class Checkpointer:
                     f"{folder} could not be read now: {problem}. It stays where it is: repeat the command "
                     "when memory is free and the disk can be read"
                 ) from problem
-            logging.error(
-                "The checkpoint of step %d in %s is damaged: %s. Falling back to the one before.",
-                step,
-                self.directory,
-                problem,
-            )
+            logging.error("%s is damaged: %s. Falling back to the one before.", folder, problem)
             self._set_aside(step)
         if steps:
             raise Damaged(
@@ -268,15 +260,13 @@ class Checkpointer:
         return None
 
     def _read(self, step: int, target: TrainState, meta: dict[str, Any]) -> Restored:
-        opt_state = flat(target.opt_state)
         # With the target's shardings: the saved ones name devices that may be absent now.
         items = {
             "params": ocp.args.StandardRestore(target.params),
-            "opt_state": ocp.args.StandardRestore(opt_state),
+            "opt_state": ocp.args.StandardRestore(flat(target.opt_state)),
             "data": BytesRestore(),
         }
-        for name, collection in target.collections.items():
-            items[name] = ocp.args.StandardRestore(collection)
+        items |= {x: ocp.args.StandardRestore(tree) for x, tree in target.collections.items()}
         contents = self._manager.restore(step, args=ocp.args.Composite(**items))
 
         def counter(name: str) -> jax.Array:
@@ -299,8 +289,7 @@ class Checkpointer:
             while os.path.exists(aside := os.path.join(folder, f"{step}.{number}")):
                 number += 1
             os.replace(os.path.join(self.directory, str(step)), aside)
-        if jax.process_count() > 1:
-            multihost_utils.sync_global_devices(f"set aside {step}")
+        _all_hosts(True)
         self._manager.reload()
 
 
@@ -310,10 +299,7 @@ class Mismatch(ValueError):
 
 _UNFINISHED = ".orbax-checkpoint-tmp"
 _COUNTERS = ("step", "seed", "skipped", "skipped_in_row")
-_MEND = (
-    "Give the options, dictionaries and test sets that the run was started with, or a new folder with "
-    "--workdir=DIR."
-)
+_MEND = "Give the run's options, dictionaries and test sets, or a new folder with --workdir=DIR."
 
 
 def check_match(saved: Mapping[str, Any], params: Any, meta: Mapping[str, Any], where: str) -> None:
