@@ -30,6 +30,7 @@ META = "meta.json"
 EXTRAS = "extras.json"
 LABELS = "labels.npz"  # a `LabelTable`, for batches that name entries
 VERSION = 2
+BATCH = 256  # rows of the batches that are prepared
 COMMAND = "python -m clwe_jax.data.prepare --config=CONFIG --out=DIR"
 _ALIKE = 0.5  # smallest share of equal values for a key to be stored as its difference to another
 
