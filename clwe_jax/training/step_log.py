@@ -90,6 +90,7 @@ class StepLog:
         if self._start is None:
             step_metrics["loss"].value.block_until_ready()
             self._start = time.perf_counter()
+            self._left_out = 0.0  # what was paused before lies before the start
             self._untimed = 1
         self._progress.advance(step)
         if step % self._train.log_every_steps == 0:
