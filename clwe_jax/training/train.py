@@ -92,7 +92,8 @@ def fit(
 
     Raises:
       ValueError: sizes that the mesh does not divide; a checkpoint of another model or vocabulary;
-        phases or initial parameters that do not fit the model; a best metric that no evaluation yields.
+        phases or initial parameters that do not fit the model; a best metric that no evaluation yields;
+        a checkpoint of a later step than the last one.
       step_log.Diverged: `max_skipped_in_row` steps in a row or most steps of the run were not
         finite, or the loss at the end is absurd.
       OSError: no checkpoint of the run can be read, or the last one cannot be written.
@@ -126,6 +127,12 @@ def fit(
             meta["initial"] = restored.meta["initial"]
         pending = _resume_data(source, restored, [batch])
     first_step = int(state.step)
+    if first_step > steps:
+        raise ValueError(
+            f"{workdir} has {first_step} steps already, and its options ask for {steps}: raise "
+            f"config.train.steps (or config.finish.steps, of a finish) to {first_step} or more, or start "
+            "again in a new --workdir"
+        )
     parameters = train_state.count_parameters(state.params)
     logging.info(
         "%s parameters on %d %s device(s), mesh %s; %s",

@@ -144,6 +144,14 @@ def test_a_finished_run_is_not_trained_further(toy, tmp_path):
         np.testing.assert_array_equal(toy.arrays(again.state)[path], value)
 
 
+def test_fewer_steps_than_a_run_has_are_refused(toy, tmp_path):
+    """It said 'Stopped by  at step 8 of 6', at every start."""
+    toy.fit(tmp_path)
+    with pytest.raises(ValueError, match="8 steps already, .* ask for 6: raise config.train.steps"):
+        toy.fit(tmp_path, steps=6)
+    assert toy.fit(tmp_path).finished
+
+
 def test_the_end_of_the_data_ends_the_run(toy, tmp_path, caplog):
     class Short(toy.Source):
         def __next__(self):
