@@ -164,6 +164,7 @@ def fit(
         closing.callback(prefetcher.close)
         closing.callback(progress.close)
         log = StepLog(steps, options.train, _positions(shapes), writer, progress, checkpointer)
+        log.first = restored.meta.get("first_loss") if restored else None
         best = BestMetric(options.checkpoint.best, evaluators)
         evaluations = _Evaluations(writer, stop, best)
 
@@ -171,7 +172,8 @@ def fit(
             return bool(every_steps) and step % every_steps == 0
 
         def save() -> None:
-            checkpointer.save(state, prefetcher.snapshot(), meta, evaluations.of_step)
+            entries = {**meta, "first_loss": log.first}
+            checkpointer.save(state, prefetcher.snapshot(), entries, evaluations.of_step)
             # Where config.checkpoint.best names no metric the run ends here, after the checkpoint from which the same
             # command with a right name resumes.
             best.check(evaluations.figures)

@@ -7,6 +7,7 @@ import signal
 import numpy as np
 import pytest
 
+from clwe_jax.training.checkpoint import restore_variables
 from clwe_jax.training.step_log import Diverged
 
 
@@ -142,6 +143,15 @@ def test_a_finished_run_is_not_trained_further(toy, tmp_path):
     assert again.compile_seconds == 0 and len(evaluator.norms) == 1
     for path, value in toy.arrays(first.state).items():
         np.testing.assert_array_equal(toy.arrays(again.state)[path], value)
+
+
+def test_the_first_loss_is_that_of_all_starts(toy, tmp_path):
+    """The end is compared with it; a resumed run took its own first, which may be absurd already."""
+    toy.fit(tmp_path, steps=4, log_every_steps=1)
+    first = read(tmp_path)[1, "train/loss"]
+    for steps in (4, 8):
+        toy.fit(tmp_path, steps=steps)
+        assert restore_variables(str(tmp_path))[1]["first_loss"] == pytest.approx(first)
 
 
 def test_fewer_steps_than_a_run_has_are_refused(toy, tmp_path):
