@@ -201,6 +201,8 @@ class Prepared:
         prepared = {"task": dict(values["task"])}
         folder.update_names(prepared)
         values["task"] = to_dict(options.parse(prepared).task)
+        for task in (expected["task"], values["task"]):
+            task.pop("parallel", None)  # a folder, which the batches were made of
         differences = [
             f"  config.{key}: {values[key]!r} prepared, {expected[key]!r} wanted"
             for key in expected
