@@ -115,8 +115,9 @@ def _prepare(config, out, work, rows, heldout_rows, job=None) -> dict[str, Any]:
     run_text.tokenizer.save(os.path.join(out, "vocab"))
     os.makedirs(os.path.join(out, "heldout"), exist_ok=True)
     heldout = {}
-    for language, batches in run_pipeline.heldout(max(1, heldout_rows // prepared.BATCH)).items():
+    for language, batches in run_pipeline.heldout(-(-heldout_rows // prepared.BATCH)).items():
         heldout_batch = _concatenate([prepared.drop_empty_rows(batch) for batch in batches])
+        heldout_batch = {name: x[:heldout_rows] for name, x in heldout_batch.items()}
         prepared.write_rows(os.path.join(out, "heldout", f"{language}.npz"), heldout_batch)
         heldout[language] = _size(heldout_batch)
     if job:
