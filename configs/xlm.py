@@ -5,7 +5,8 @@ Command:
 
   :laptop (default)  the embedded world, two cores, minutes.
   :small             6 x 384, minutes on one GPU, from prepared batches:
-                       python -m clwe_jax.data.prepare --config=configs/xlm.py:small --out=DIR
+                       python -m clwe_jax.data.prepare --config=configs/xlm.py:small --out=DIR \\
+                         --config.data.pairs=PAIRS
                        python -m clwe_jax.main --config=configs/xlm.py:small \\
                          --config.data.source=batches:DIR
   :base              12 x 768, Wikipedia, one accelerator for days.

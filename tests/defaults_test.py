@@ -86,6 +86,15 @@ def test_a_method_that_needs_a_dictionary_says_so_at_once(name, changes, expecte
         config.check_all()
 
 
+def test_translations_of_words_need_text():
+    """With prepared batches the run ended later, and asked for the dictionary that it had."""
+    own = {"data.source": "batches:mine", "data.dictionaries": "folder"}
+    with pytest.raises(
+        ValueError, match="translation_share=0.5 .* batches lack: --config.data.source"
+    ):
+        load("sa_dict_mlm", own).resolve().check_all()
+
+
 def test_senses_of_a_language_that_the_embedded_world_lacks_are_refused_at_once():
     SenseEvaluator(data="", context=Context(languages=("it",)))
     with pytest.raises(ValueError, match="config.evals.senses.data=''"):

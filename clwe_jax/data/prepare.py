@@ -34,7 +34,6 @@ from clwe_jax.types import Batch
 
 _SHARD_ROWS = 8_192
 _EXAMPLES = 12
-_BATCH = 256  # rows
 _PARTS = 64
 
 
@@ -112,12 +111,13 @@ def _prepare(config, out, work, rows, heldout_rows, job=None) -> dict[str, Any]:
     from clwe_jax.data.graph import offline, pipeline  # the only use of TensorFlow
 
     run_text = offline.run_text(job, config, work) if job else text_of_run.build(config, work)
-    run_pipeline = pipeline.of_run(config, run_text, _BATCH)
+    run_pipeline = pipeline.of_run(config, run_text, prepared.BATCH)
     run_text.tokenizer.save(os.path.join(out, "vocab"))
     os.makedirs(os.path.join(out, "heldout"), exist_ok=True)
     heldout = {}
-    for language, batches in run_pipeline.heldout(max(1, heldout_rows // _BATCH)).items():
+    for language, batches in run_pipeline.heldout(-(-heldout_rows // prepared.BATCH)).items():
         heldout_batch = _concatenate([prepared.drop_empty_rows(batch) for batch in batches])
+        heldout_batch = {name: x[:heldout_rows] for name, x in heldout_batch.items()}
         prepared.write_rows(os.path.join(out, "heldout", f"{language}.npz"), heldout_batch)
         heldout[language] = _size(heldout_batch)
     if job:

@@ -30,6 +30,7 @@ META = "meta.json"
 EXTRAS = "extras.json"
 LABELS = "labels.npz"  # a `LabelTable`, for batches that name entries
 VERSION = 2
+BATCH = 256  # rows of the batches that are prepared
 COMMAND = "python -m clwe_jax.data.prepare --config=CONFIG --out=DIR"
 _ALIKE = 0.5  # smallest share of equal values for a key to be stored as its difference to another
 
@@ -200,6 +201,8 @@ class Prepared:
         prepared = {"task": dict(values["task"])}
         folder.update_names(prepared)
         values["task"] = to_dict(options.parse(prepared).task)
+        for task in (expected["task"], values["task"]):
+            task.pop("parallel", None)  # a folder, which the batches were made of
         differences = [
             f"  config.{key}: {values[key]!r} prepared, {expected[key]!r} wanted"
             for key in expected

@@ -34,14 +34,14 @@ def private(layer: type[nn.Module], languages: int, methods: Sequence[str] = ("_
 
 
 def choose_own(by_language: Any, language: Array) -> Any:
-    """The result of each row's own language.
+    """The result of the own language of each row, or of each position.
 
     Args:
-      by_language: tree of arrays [languages, B, ...].
-      language: int32 [B].
+      by_language: tree of arrays [languages, B, ...], or [languages, B, L, ...].
+      language: int32 [B], or [B, L].
 
     Returns:
       The tree with arrays [B, ...].
     """
-    rows = jnp.arange(language.shape[0])
-    return jax.tree.map(lambda x: x[language, rows], by_language)
+    places = jnp.indices(language.shape, sparse=True)
+    return jax.tree.map(lambda x: x[language, *places], by_language)

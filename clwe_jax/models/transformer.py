@@ -270,8 +270,8 @@ class Transformer(nn.Module):
         for k, layer in enumerate(self.encoder_layers):
             x_BLD = layer(outputs[-1], mask_B1LL, seed, *rotary)
             if k < self.options.private_layers:
-                # The layer ran for every language; a row has one.
-                x_BLD = private.choose_own(x_BLD, batch["language_ids"][:, 0])
+                # The layer ran for every language; a row may pack texts of several.
+                x_BLD = private.choose_own(x_BLD, batch["language_ids"])
             outputs.append(x_BLD)
         if self.options.norm == "post":
             return Hidden(tuple(outputs))

@@ -75,7 +75,7 @@ class ContrastiveObjective:
         Returns:
           'loss': mean of both directions, in nats; 'accuracy': share of sentences and copies that
           are nearest to their counterparts; 'pair_cosine', 'other_cosine': mean cosine of a
-          sentence with its copy and with the other copies; 'padding': share of empty rows.
+          sentence with its copy and with the other copies; 'padding': share of positions without a piece.
         """
         del step, rngs, train
         sides = [self._vectors(variables, side) for side in _sides(batch)]
@@ -87,8 +87,9 @@ class ContrastiveObjective:
             pairs = [(a, jax.lax.stop_gradient(b_to_find)), (jax.lax.stop_gradient(a_to_find), b)]
         pair_sums = [info_nce(x, y, weights, self.temperature) for x, y in pairs]
         means = jax.tree.map(lambda *sums: sum(sums) / len(sums), *pair_sums)
-        rows = jnp.float32(len(weights))
-        return {**means, "padding": Sums(rows - weights.sum(), rows)}, {}
+        empty = jnp.stack([side["segment_ids"] == 0 for side in _sides(batch)])
+        padding = Sums(empty.sum(dtype=jnp.float32), jnp.float32(empty.size))
+        return {**means, "padding": padding}, {}
 
     def _vectors(self, variables: Variables, batch: Batch) -> tuple[Array, Array, Array]:
         """Sentences by the last layers, [B, D], and by what they are compared with, [B, D]; 1 for a

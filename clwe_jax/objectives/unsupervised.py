@@ -57,9 +57,9 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
         """The weighted sum of both losses, per piece of the texts; nothing is observed.
 
         Returns:
-          'loss', 'accuracy' (of back-translation), 'denoising_loss', 'translation_loss',
-          'denoising_weight', 'written' (pieces of a translation over pieces of its text) and
-          'padding'. Without `train` the noise and the languages of translations are always the same.
+          'loss', 'denoising_loss', 'denoising_weight', 'padding' and, of weight 0 before `translate_after`,
+          'accuracy' (of back-translation), 'translation_loss' and 'written' (pieces of a translation over
+          pieces of its text). Without `train` the noise and the languages of translations are always the same.
         """
         key = rngs["dropout"] if rngs else jax.random.key(0)
         texts = batch["inputs"]
@@ -72,20 +72,21 @@ class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptio
         first = self._sums(variables, noised, keys[0], train)
         translations, other_languages = self.translate_back(variables, batch, step, language_key)
         translated = {**pair, "inputs": translations, "source_language_ids": other_languages}
-        second = self._sums(variables, translated, keys[1], train)
         # Too early, back-translation ends with one sentence for all texts (docs/lessons.md).
         on = (jnp.asarray(step) >= self.translate_after).astype(jnp.float32)
+        second = self._sums(variables, translated, keys[1], train)
+        second = jax.tree.map(lambda x: on * x, second)  # before that step it measures copying
         real = texts != self.marks.pad
         one = jnp.float32(1)
         total = first["loss"].weight
         return {
             # Both losses have the same targets, and so the same weight.
-            "loss": Sums(weight * first["loss"].value + on * second["loss"].value, total),
+            "loss": Sums(weight * first["loss"].value + second["loss"].value, total),
             "accuracy": second["accuracy"],
             "denoising_loss": first["loss"],
             "translation_loss": second["loss"],
             "denoising_weight": Sums(weight, one),
-            "written": Sums((translations != self.marks.pad).sum(dtype=jnp.float32), total),
+            "written": Sums(on * (translations != self.marks.pad).sum(), second["loss"].weight),
             "padding": padding_share(real),
         }, {}
 

@@ -74,7 +74,13 @@ class SenseLossOptions(Options):
 
     def check(self, run: Any, path: str) -> None:
         if self.translation_share:
-            check_translating(run, f"{path}.translation_share={self.translation_share}")
+            choice = f"{path}.translation_share={self.translation_share}"
+            check_translating(run, choice)
+            if run.data.source.startswith("batches:"):
+                raise ValueError(
+                    f"{choice} reads translations, which prepared batches lack: "
+                    "--config.data.source=text:DIR"
+                )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -52,7 +52,7 @@ class GroupOptions(Options):
     warmup_steps: int | None = option(None, "steps of linear growth from 0 to learning_rate")
     schedule: str | None = option(None, "learning rate after the warm-up")
     final_share: float | None = option(
-        None, "share of the highest rate that a 'linear' schedule ends with"
+        None, "share of the highest rate that a 'linear' schedule goes down to"
     )
     weight_decay: float | None = option(None, "decoupled decay")
     decay_to_start: float | None = option(None, "decoupled decay towards the values at the start")
@@ -74,10 +74,10 @@ class OptimizerOptions(Options):
     )
     schedule: Annotated[str, OneOf(*SCHEDULES)] = option(
         "linear",
-        "learning rate after the warm-up: 'linear' decrease to `final_share` of its highest "
-        "value at the last step, 'constant', or 'inverse_sqrt' of the step, as in fairseq",
+        "learning rate after the warm-up: 'linear' decrease, to reach `final_share` of its highest "
+        "value after the last step, 'constant', or 'inverse_sqrt' of the step, as in fairseq",
     )
-    final_share: Share = option(0.0, "share of the highest rate that a 'linear' schedule ends with")
+    final_share: Share = option(0.0, "share of the highest rate that 'linear' goes down to")
     weight_decay: Amount = option(
         0.01, "decoupled decay of adamw, lamb and muon, without biases and normalisation scales"
     )
@@ -280,7 +280,10 @@ class CheckpointOptions(Options):
 
     every_steps: Count = option(500, "steps between two checkpoints; 0: at the end only")
     keep: Count = option(2, "newest checkpoints that stay")
-    best: str = option("", "a metric of the evaluations whose best checkpoint stays too")
+    best: str = option(
+        "",
+        "a metric whose best checkpoint stays too, of those that are saved at a step of its evaluation",
+    )
     best_mode: Annotated[str, OneOf("max", "min")] = option("max", "max | min")
 
 

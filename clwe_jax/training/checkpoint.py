@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import glob
+import math
 import os
 import shutil
 from typing import Any, Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ import orbax.checkpoint as ocp
 from orbax.checkpoint import checkpoint_managers as policies
 
 from clwe_jax.options.training import CheckpointOptions
-from clwe_jax.training import paths
+from clwe_jax.training import orbax_extras, paths
 from clwe_jax.training.orbax_extras import BytesRestore, BytesSave, flat, quiet, sizes, unflat
 from clwe_jax.training.train_state import TrainState
 
@@ -61,19 +62,16 @@ class Checkpointer:
         self.failures = 0
         best, mode = options.best, options.best_mode
         self._best = best
-        keepers: list[Any] = [policies.LatestN(max(options.keep, 1))]
-        if best:
-            keepers.append(
-                policies.BestN(
-                    get_metric_fn=lambda metrics: metrics[best],
-                    reverse=mode == "min",
-                    n=1,
-                    keep_checkpoints_without_metrics=False,
-                )
-            )
+        # Checkpoints from before a change of `best` have another metric.
+        worst = math.inf if mode == "min" else -math.inf
+        score = lambda metrics: metrics.get(best, worst)
+        latest = policies.LatestN(max(options.keep, 1))
+        top = policies.BestN(
+            get_metric_fn=score, reverse=mode == "min", n=1, keep_checkpoints_without_metrics=False
+        )
         self._options = ocp.CheckpointManagerOptions(
-            preservation_policy=policies.AnyPreservationPolicy(keepers),
-            best_fn=(lambda metrics: metrics[best]) if best else None,
+            preservation_policy=policies.AnyPreservationPolicy([latest, top] if best else [latest]),
+            best_fn=score if best else None,
             best_mode=mode,
             enable_async_checkpointing=True,
         )
@@ -134,8 +132,7 @@ class Checkpointer:
             "data": BytesSave(data),
             "meta": ocp.args.JsonSave({**meta, **counters, "sizes": sizes(state.params)}),
         }
-        for name, collection in state.collections.items():
-            items[name] = ocp.args.StandardSave(collection)
+        items |= {x: ocp.args.StandardSave(tree) for x, tree in state.collections.items()}
         scores = {self._best: metrics[self._best]} if self._best in (metrics or {}) else None
         try:
             self._remove_unfinished()
@@ -148,18 +145,25 @@ class Checkpointer:
         return True
 
     def _probe(self, state: TrainState) -> None:
-        """Raises OSError where the folder cannot be written or its disk has no room.
+        """Raises OSError, on all hosts, where the folder cannot be written or its disk has no room.
 
         Orbax itself takes minutes to give up on a folder that cannot be written.
         """
+        problem = None
         if jax.process_index() == 0:
             probe = os.path.join(self.directory, ".probe")
-            os.makedirs(probe, exist_ok=True)
-            os.rmdir(probe)
-            need = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
-            free = shutil.disk_usage(self.directory).free
-            if free < need:
-                raise OSError(f"{need:,} bytes are needed and {free:,} are free on its disk")
+            try:
+                os.makedirs(probe, exist_ok=True)
+                os.rmdir(probe)
+                need = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
+                free = shutil.disk_usage(self.directory).free
+                if free < need:
+                    problem = OSError(f"{need:,} bytes are needed and {free:,} free on its disk")
+            except OSError as error:
+                problem = error
+        # Orbax waits for all hosts, so that none may save without the first one.
+        if not _all_hosts(problem is None):
+            raise problem or OSError("the first host cannot write it")
 
     def check(self, wait: bool = False) -> None:
         """Reports a save that failed in the background; with `wait` it waits for its end."""
@@ -194,8 +198,8 @@ class Checkpointer:
     def _note_failure(self, step: int, error: Exception) -> None:
         self.failures += 1
         logging.error(
-            "The checkpoint of step %d could not be written: %s. Training goes on; the newest good "
-            "checkpoint is %s. Make room on (or access to) the disk and the next one will succeed.",
+            "The checkpoint of step %d could not be written: %r. Training goes on; the newest good "
+            "checkpoint is %s. If its disk is full or cannot be written, mend that for the next one.",
             step,
             error,
             self.newest(),
@@ -210,25 +214,30 @@ class Checkpointer:
     ) -> Restored | None:
         """The newest readable checkpoint; None where the folder has no checkpoint.
 
-        A damaged checkpoint is moved to `checkpoints_damaged`, with an error in the log.
+        A damaged checkpoint is moved to `checkpoints_damaged`, with an error in the log; one that does not
+        fit, or that memory or disk cannot read now, stays.
 
         Args:
           target_of: step of a checkpoint -> its state as ShapeDtypeStructs with shardings.
           meta: the run's meta; its 'vocabulary' must equal the checkpoint's, where both have one.
 
         Raises:
-          Mismatch: the checkpoint belongs to another model or vocabulary.
+          Mismatch: the checkpoint belongs to another model, vocabulary or dictionary.
           Damaged: the folder has checkpoints, and none can be read.
+          OSError: a checkpoint cannot be read now.
         """
         steps = self.steps()
         for step in reversed(steps):
             problem = None
             target = target_of(step)
+            folder = os.path.join(self.directory, str(step))
             try:
-                record = self._manager.restore(
-                    step, args=ocp.args.Composite(meta=ocp.args.JsonRestore())
-                ).meta
-                check_match(record, target.params, meta, os.path.join(self.directory, str(step)))
+                args = ocp.args.Composite(meta=ocp.args.JsonRestore())
+                record = self._manager.restore(step, args=args).meta
+                check_match(record, target.params, meta, folder)
+                for name, tree in {"opt_state": target.opt_state, **target.collections}.items():
+                    place = os.path.join(folder, name)
+                    _check_sizes(sizes(orbax_extras.saved_arrays(place)), sizes(tree), place)
                 result = self._read(step, target, record)
             except Mismatch:
                 raise
@@ -236,12 +245,12 @@ class Checkpointer:
                 problem = error
             if _all_hosts(problem is None):
                 return result
-            logging.error(
-                "The checkpoint of step %d in %s is damaged: %s. Falling back to the one before.",
-                step,
-                self.directory,
-                problem,
-            )
+            if not _all_hosts(not orbax_extras.may_pass(problem)):
+                raise OSError(
+                    f"{folder} could not be read now: {problem}. It stays where it is: repeat the command "
+                    "when memory is free and the disk can be read"
+                ) from problem
+            logging.error("%s is damaged: %s. Falling back to the one before.", folder, problem)
             self._set_aside(step)
         if steps:
             raise Damaged(
@@ -251,15 +260,13 @@ class Checkpointer:
         return None
 
     def _read(self, step: int, target: TrainState, meta: dict[str, Any]) -> Restored:
-        opt_state = flat(target.opt_state)
         # With the target's shardings: the saved ones name devices that may be absent now.
         items = {
             "params": ocp.args.StandardRestore(target.params),
-            "opt_state": ocp.args.StandardRestore(opt_state),
+            "opt_state": ocp.args.StandardRestore(flat(target.opt_state)),
             "data": BytesRestore(),
         }
-        for name, collection in target.collections.items():
-            items[name] = ocp.args.StandardRestore(collection)
+        items |= {x: ocp.args.StandardRestore(tree) for x, tree in target.collections.items()}
         contents = self._manager.restore(step, args=ocp.args.Composite(**items))
 
         def counter(name: str) -> jax.Array:
@@ -282,28 +289,31 @@ class Checkpointer:
             while os.path.exists(aside := os.path.join(folder, f"{step}.{number}")):
                 number += 1
             os.replace(os.path.join(self.directory, str(step)), aside)
-        if jax.process_count() > 1:
-            multihost_utils.sync_global_devices(f"set aside {step}")
+        _all_hosts(True)
         self._manager.reload()
 
 
 class Mismatch(ValueError):
-    """The parameters or the vocabulary do not fit this model."""
+    """The arrays or the vocabulary do not fit this model."""
 
 
 _UNFINISHED = ".orbax-checkpoint-tmp"
 _COUNTERS = ("step", "seed", "skipped", "skipped_in_row")
+_MEND = "Give the run's options, dictionaries and test sets, or a new folder with --workdir=DIR."
 
 
 def check_match(saved: Mapping[str, Any], params: Any, meta: Mapping[str, Any], where: str) -> None:
     """Raises Mismatch where the checkpoint `where` belongs to another model or vocabulary."""
-    mend = "Give the options that the run was started with, or a new folder with --workdir=DIR."
     if "vocabulary" in meta and saved.get("vocabulary", meta["vocabulary"]) != meta["vocabulary"]:
         raise Mismatch(
             f"{where} was trained with another vocabulary (fingerprint {saved['vocabulary']}, "
-            f"this one has {meta['vocabulary']}). {mend}"
+            f"this one has {meta['vocabulary']}). {_MEND}"
         )
-    theirs, ours = saved["sizes"], sizes(params)
+    _check_sizes(saved["sizes"], sizes(params), where)
+
+
+def _check_sizes(theirs: Mapping[str, Any], ours: Mapping[str, Any], where: str) -> None:
+    """Raises Mismatch where the shapes in the file `where` are not those of the model."""
     lines = [
         f"{key}: {theirs.get(key, 'absent')} in the checkpoint, "
         f"{ours.get(key, 'absent')} in the model"
@@ -311,7 +321,7 @@ def check_match(saved: Mapping[str, Any], params: Any, meta: Mapping[str, Any], 
         if theirs.get(key) != ours.get(key)
     ]
     if lines:
-        raise Mismatch(f"{where} was written by another model:{paths.list_lines(lines)}\n{mend}")
+        raise Mismatch(f"{where} was written by another model:{paths.list_lines(lines)}\n{_MEND}")
 
 
 def _all_hosts(good: bool) -> bool:
@@ -361,19 +371,18 @@ def restore_variables(
     problems = []
     with ocp.CheckpointManager(directory, options=options) as manager:
         for candidate in [step] if step is not None else reversed(steps):
+            folder = os.path.join(directory, str(candidate))
             try:
                 args = ocp.args.Composite(meta=ocp.args.JsonRestore())
                 meta = manager.restore(candidate, args=args).meta
                 if target is not None:
-                    check_match(meta, target, {}, os.path.join(directory, str(candidate)))
-                item_names = set(manager.item_metadata(candidate).keys())
-                items = {name: None for name in collections if name in item_names}
-                args = {
-                    name: ocp.args.StandardRestore(
-                        _on_first_device(manager, candidate, name) if like is None else like
-                    )
-                    for name, like in {"params": target, **items}.items()
+                    check_match(meta, target, {}, folder)
+                items = {name: os.path.join(folder, name) for name in ("params", *collections)}
+                likes = {
+                    x: orbax_extras.saved_arrays(y) for x, y in items.items() if os.path.isdir(y)
                 }
+                likes["params"] = likes["params"] if target is None else target
+                args = {name: ocp.args.StandardRestore(like) for name, like in likes.items()}
                 restored = manager.restore(candidate, args=ocp.args.Composite(**args))
                 return {name: restored[name] for name in args}, meta
             except Mismatch:
@@ -382,12 +391,3 @@ def restore_variables(
                 problems.append(f"step {candidate}: {error}")
                 logging.error("A checkpoint in %s is damaged: %s", directory, problems[-1])
     raise Damaged(f"no checkpoint in {directory} can be read: {'; '.join(problems)}")
-
-
-def _on_first_device(manager: ocp.CheckpointManager, step: int, item: str) -> Any:
-    place = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
-    metadata = manager.item_metadata(step)[item]
-    return jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
-        getattr(metadata, "tree", metadata),
-    )

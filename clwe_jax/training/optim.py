@@ -232,8 +232,8 @@ def is_matrix(params: Any) -> Any:
 
     LAMB and AdamW do not decay the latter, and LAMB gives them no trust ratio.
     """
-    # By name, because some biases have several axes.
-    return paths.map_paths(lambda path, _: not path.endswith(("bias", "scale")), params)
+    # By name, because some biases have several axes; those of a BiLstm's layers have numbers.
+    return paths.map_paths(lambda path, _: not re.search(r"(bias|scale)(_\d+)?$", path), params)
 
 
 def from_config(options: OptimizerOptions, window: int) -> Optimizer:

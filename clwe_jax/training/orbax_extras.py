@@ -1,15 +1,21 @@
-"""Additions to orbax: a byte string of each host as a checkpoint item, and a quiet log."""
+"""Additions to orbax: a byte string of each host as a checkpoint item, shapes, errors, a quiet log."""
 
 from __future__ import annotations
 
 import dataclasses
+import errno
 import logging as python_logging
+import pathlib
+import re
 from typing import Any, Mapping
 import zlib
 
 from absl import logging
 import jax
 import orbax.checkpoint as ocp
+
+# States of XLA and TensorStore that say nothing about the files.
+_PASSING = "RESOURCE_EXHAUSTED|UNAVAILABLE|DEADLINE_EXCEEDED|ABORTED|CANCELLED|PERMISSION_DENIED"
 
 
 class BytesHandler(ocp.handlers.AsyncCheckpointHandler):
@@ -84,3 +90,22 @@ def unflat(leaves: Mapping[str, Any], like: Any) -> Any:
 def sizes(params: Any) -> dict[str, list[int]]:
     """Parameter path -> shape."""
     return {key: list(leaf.shape) for key, leaf in flat(params).items()}
+
+
+def saved_arrays(item: str) -> Any:
+    """The arrays in the folder of a checkpoint's item, as ShapeDtypeStructs on the first device."""
+    place = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    return jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
+        ocp.StandardCheckpointHandler().metadata(pathlib.Path(item)).tree,
+    )
+
+
+def may_pass(problem: Exception | None) -> bool:
+    """Whether files may be readable later: memory is short, or the disk does not answer."""
+    number = getattr(problem, "errno", None)
+    return (
+        isinstance(problem, MemoryError | TimeoutError)
+        or number not in (None, errno.ENOENT)
+        or bool(re.search(_PASSING, str(problem)))
+    )

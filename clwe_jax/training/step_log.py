@@ -37,6 +37,7 @@ class StepLog:
     """Keeps the metrics of steps on the device and fetches them every `log_every_steps` steps.
 
     Attributes:
+      first: loss of the first applied step, over all starts; None before it is written.
       last: the latest written metrics, by path.
       steps, tokens, seconds: number of timed steps, their tokens and their time.
     """
@@ -69,7 +70,7 @@ class StepLog:
         self._start: float | None = None  # at the end of the first step, which is slower
         self._left_out = 0.0
         self._untimed = 0
-        self._first: float | None = None  # loss of the first applied step
+        self.first: float | None = None
         self.last: dict[str, float] = {}
         self.steps = 0
         self.tokens = 0.0
@@ -90,6 +91,7 @@ class StepLog:
         if self._start is None:
             step_metrics["loss"].value.block_until_ready()
             self._start = time.perf_counter()
+            self._left_out = 0.0  # what was paused before lies before the start
             self._untimed = 1
         self._progress.advance(step)
         if step % self._train.log_every_steps == 0:
@@ -128,7 +130,7 @@ class StepLog:
             if total.weight > 0
         }
         losses = (x["loss"].value / x["loss"].weight for x in fetched if x["loss"].weight > 0)
-        self._first = next((float(x) for x in losses), None) if self._first is None else self._first
+        self.first = next((float(x) for x in losses), None) if self.first is None else self.first
         timed = len(fetched) - self._untimed
         if timed:
             seconds = max(now - self._start - self._left_out, 1e-9)
@@ -180,12 +182,12 @@ class StepLog:
           Diverged: most steps were not applied, or the last loss is absurd.
         """
         loss = self.last.get("train/loss", 0.0)
-        bound = _TIMES_FIRST * (self._first or 0.0)
+        bound = _TIMES_FIRST * (self.first or 0.0)
         if 2 * skipped > step:
             fault = f"{skipped} of its {step} steps were not applied, as their loss or gradient is "
             fault += "not finite"
         elif loss > max(_ABSURD, bound):
-            fault = f"its loss is {loss:.3g}, after {self._first:.3g} at the first step"
+            fault = f"its loss is {loss:.3g}, after {self.first:.3g} at the first step"
         else:
             return
         self._checkpointer.check(wait=True)

@@ -18,7 +18,8 @@ from clwe_jax.training import paths
 TOKENS = "vocab"
 LANGUAGES = "language"
 WIDTH = "embed"
-_INPUT = "token_embedding"  # the last name of a table that reads tokens
+# the last names of tables that read tokens
+_INPUTS = ("token_embedding", "source_pieces", "target_pieces")
 Axes = Mapping[str, Sequence[str | None]]  # path of a parameter -> its logical axes
 Names = Mapping[str, Sequence[str]]  # logical axis -> the names of its entries
 # Logical axis -> the places of the entries that two runs have in common, here and there.
@@ -91,13 +92,15 @@ def tables(axes: Axes, which: str = "both") -> list[str]:
     Raises:
       ValueError: the model has no such table; the message says why.
     """
-    all_tables = [path for path, names in axes.items() if TOKENS in names and names[-1] == WIDTH]
-    inputs = [path for path in all_tables if path.split("/")[-1] == _INPUT]
-    outputs = [path for path in all_tables if path not in inputs]
-    table_paths = {"both": all_tables, "input": inputs, "output": outputs}[which]
+    matrices = [path for path, names in axes.items() if TOKENS in names[:-1]]
+    inputs = [path for path in matrices if path.split("/")[-1] in _INPUTS]
+    scores = [path for path in matrices if path not in inputs]
+    outputs = [path for path in scores if axes[path][-1] == WIDTH]
+    table_paths = {"both": inputs + outputs, "input": inputs, "output": outputs}[which]
     # The vectors of a tied table start the output, too, which 'input' excludes.
-    if not table_paths or (which == "input" and not outputs):
-        why = "scores tokens with the table that reads them" if inputs else "reads characters"
+    if not table_paths or (which == "input" and not scores):
+        scorer = "rows of another width" if scores else "the table that reads them"
+        why = f"scores tokens with {scorer}" if inputs else "reads characters"
         raise ValueError(
             f"config.init.tables={which!r}: this model {why}: --config.init.tables=both"
         )

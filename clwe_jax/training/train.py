@@ -91,29 +91,28 @@ def fit(
         and collections, and may overwrite their memory.
 
     Raises:
-      ValueError: sizes that the mesh does not divide; a checkpoint of another model or vocabulary;
-        phases or initial parameters that do not fit the model; a best metric that no evaluation yields.
+      ValueError: sizes that the mesh does not divide; a checkpoint of another model or vocabulary, or of a later
+        step; phases or initial parameters that do not fit the model; a best metric that no evaluation yields.
       step_log.Diverged: `max_skipped_in_row` steps in a row or most steps of the run were not
         finite, or the loss at the end is absurd.
       OSError: no checkpoint of the run can be read, or the last one cannot be written.
     """
     meta = dict(meta or {})
     steps = options.train.steps
-    seed = options.seed
     first_host = jax.process_index() == 0
     phases = phases_of.from_config(options.train, optimizer)
     mesh = partition.make_mesh(options.mesh)
     partition.check_batch_size(options.train.batch_size, options.train.microbatches, mesh)
     batch = next(source)
     shapes = _global_shapes(batch, options.train.batch_size, partition.row_share(mesh)[1])
-    compiled = CompiledSteps(objective, optimizer, options.train, mesh, shapes, seed)
+    compiled = CompiledSteps(objective, optimizer, options.train, mesh, shapes, options.seed)
 
     checkpointer = checkpoint.Checkpointer(os.path.join(workdir, "checkpoints"), options.checkpoint)
     # A checkpoint has optimizer state only for the groups that learned at its step.
     restored = checkpointer.restore(lambda step: compiled.target(phases.saved_at(step)), meta)
     if restored is None:
         tx = compiled.tx(phases.at(0))
-        state = train_state.start(objective, tx, shapes, mesh, seed)
+        state = train_state.start(objective, tx, shapes, mesh, options.seed)
         if initial is not None:
             state, meta["initial"] = init.initialise(state, initial, objective, tx, shapes, mesh)
         if before is not None:
@@ -122,10 +121,10 @@ def fit(
         pending = [batch]  # a new run trains on the batch that told the shapes
     else:
         state = restored.state
-        if "initial" in restored.meta:
-            meta["initial"] = restored.meta["initial"]
+        meta |= {x: restored.meta[x] for x in ("initial", "first_loss") if x in restored.meta}
         pending = _resume_data(source, restored, [batch])
     first_step = int(state.step)
+    _check_steps(workdir, first_step, steps)
     parameters = train_state.count_parameters(state.params)
     logging.info(
         "%s parameters on %d %s device(s), mesh %s; %s",
@@ -157,17 +156,17 @@ def fit(
         closing.callback(prefetcher.close)
         closing.callback(progress.close)
         log = StepLog(steps, options.train, _positions(shapes), writer, progress, checkpointer)
-        best = BestMetric(options.checkpoint.best, evaluators)
-        evaluations = _Evaluations(writer, stop, best)
+        log.first = meta.get("first_loss")
+        evaluations = _Evaluations(writer, stop, BestMetric(options.checkpoint.best, evaluators))
 
         def is_due(every_steps: int) -> bool:
             return bool(every_steps) and step % every_steps == 0
 
         def save() -> None:
-            checkpointer.save(state, prefetcher.snapshot(), meta, evaluations.figures)
-            # Where config.checkpoint.best names no metric the run ends here, after the checkpoint from which the same
-            # command with a right name resumes.
-            best.check(evaluations.figures)
+            meta["first_loss"] = log.first
+            checkpointer.save(state, prefetcher.snapshot(), meta, evaluations.of_step)
+            # Last, because a run whose config.checkpoint.best names no metric ends here, and resumes with a right one.
+            evaluations.best.check(evaluations.figures)
 
         while step < steps and not stop.at(step):
             try:
@@ -190,6 +189,7 @@ def fit(
             with jax.transfer_guard("disallow"):
                 state, step_metrics = step_fn(state, arrays)
             step += 1
+            evaluations.of_step = {}
             log.add(step, step_metrics, _positions(arrays))
             # The end, below, evaluates and saves anyway.
             if step == steps:
@@ -239,12 +239,13 @@ def fit(
 
 @dataclasses.dataclass
 class _Evaluations:
-    """Runs evaluators and keeps their last figures, by metric path."""
+    """Runs evaluators and keeps their last figures, and those of the latest step, by metric path."""
 
     writer: metrics.MetricWriter
     stop: StopSignal
     best: BestMetric
     figures: dict[str, float] = dataclasses.field(default_factory=dict)
+    of_step: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def run(self, due: Sequence[TrainingEvaluator], variables: Variables, step: int) -> None:
         """Runs evaluators at a step; after a signal the unfinished ones are left to the next start."""
@@ -256,7 +257,17 @@ class _Evaluations:
                     return
             self.writer.write(step, figures)
             self.figures.update(figures)
+            self.of_step.update(figures)
             self.best.note_evaluation(evaluator)
+
+
+def _check_steps(workdir: str, done: int, steps: int) -> None:
+    if done > steps:
+        raise ValueError(
+            f"{workdir} has {done} steps already, and its options ask for {steps}: raise "
+            f"config.train.steps (or config.finish.steps, of a finish) to {done} or more, or start "
+            "again in a new --workdir"
+        )
 
 
 def _resume_data(

@@ -236,6 +236,10 @@ def test_the_config_must_be_that_of_the_batches(folder):
     with pytest.raises(ValueError, match="12 prepared, 64 wanted") as error:
         found.check(options.with_values(config, other))
     assert "config.task" in str(error.value) and "data.languages" not in str(error.value)
+    found.meta["task"] = {"name": "tlm", "parallel": "pairs"}  # the folder need not be there
+    found.check(options.with_values(config, {"task": dict(name="tlm", parallel="")}))
+    with pytest.raises(ValueError, match="config.task: .*'parallel_share': 0.3"):
+        found.check(options.with_values(config, {"task": dict(name="tlm", parallel_share=0.3)}))
     found.meta["task"] = {"name": "dict_mlm", "kept": "text"}  # the option's name in 0.2.0
     found.check(options.with_values(config, {"task": dict(name="dict_mlm", kept_piece="text")}))
 
@@ -273,8 +277,9 @@ def test_prepared_and_read_without_tensorflow(small, tmp_path, run_python):
     config.vocab.path = vocabulary
     config = options.parse(config)
     out = str(tmp_path / "out")
-    meta = prepare.prepare(config, out, rows=700, heldout_rows=64)
+    meta = prepare.prepare(config, out, rows=700, heldout_rows=7)
     assert meta["rows"] == 700 == sum(meta["shards"])
+    assert set(meta["heldout"].values()) == {7}  # it was a batch of 256, or all
     assert sorted(os.listdir(out)) == [
         "extras.json",
         "heldout",

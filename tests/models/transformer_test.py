@@ -109,9 +109,10 @@ def test_pooler_is_tanh_of_a_dense_layer_on_the_first_position(make_batch, make_
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
-def test_packed_row_equals_separate_rows(make_batch, make_model, spread):
+@pytest.mark.parametrize("own", [0, 2])
+def test_packed_row_equals_separate_rows(make_batch, make_model, spread, own):
     """Each segment comes out as it does alone in a row, wherever in the row it stands."""
-    model, batch = make_model(), make_batch()
+    model, batch = make_model(private_layers=own), make_batch()
     variables = init(model, batch, spread)
     packed = model.apply(variables, batch).last
     apply = jax.jit(model.apply)

@@ -93,7 +93,9 @@ def pooled(objective, variables, side, rows, weights, layers):
 def test_the_loss_is_that_of_the_sentences_with_pieces(variables, weights, against):
     objective, batch = make(weights=weights, against=against), make_batch(7, empty=(2, 5))
     sums, observed = objective.loss(variables, batch, step=0, train=False)
-    assert observed == {} and float(sums["padding"].mean()) == pytest.approx(2 / 7)
+    assert observed == {} and float(sums["padding"].mean()) == pytest.approx(
+        np.mean([batch[prefix + "segment_ids"] == 0 for prefix in ("", COPY)])
+    )
     rows, by = (0, 1, 3, 4, 6), np.ones_like(WEIGHTS) if weights is None else weights
     (a, a0), (b, b0) = (
         [pooled(objective, variables, of_side(batch, x), rows, by, k) for k in ((1, 2), (0,))]

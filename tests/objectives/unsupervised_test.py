@@ -120,6 +120,8 @@ def test_the_first_steps_denoise_alone(variables):
         early["loss"].value, weight * early["denoising_loss"].value, rtol=1e-5
     )
     assert late["loss"].value > late["denoising_loss"].value
+    for name in ("accuracy", "translation_loss", "written"):  # of texts that were only copied
+        assert early[name].value == early[name].weight == 0 and late[name].weight == 7
     found, _ = made.translate_back(variables, BATCH, 3, jax.random.key(0))
     np.testing.assert_array_equal(found, BATCH["inputs"])
 

@@ -96,6 +96,18 @@ def test_the_best_one_stays(tmp_path, mode, best):
     assert steps(tmp_path) == [best, 5]
 
 
+@pytest.mark.parametrize("mode", ["max", "min"])
+def test_the_best_by_another_metric_stays_from_now_on(tmp_path, mode):
+    for best, found in (("acc", (1, 2)), ("loss", (3, 4, 5))):
+        kept = CheckpointOptions(keep=1, best=best, best_mode=mode)
+        checkpointer = Checkpointer(str(tmp_path / "checkpoints"), kept)
+        for step in found:
+            checkpointer.save(make_state(step), b"", META, {best: 0.5})
+        checkpointer.close()
+        assert checkpointer.failures == 0
+    assert steps(tmp_path)[-1] == 5 and len(steps(tmp_path)) <= 2 and 1 not in steps(tmp_path)
+
+
 def test_saving_twice_is_saving_once(tmp_path):
     save(tmp_path, 3, 3)
     assert_is(restore(tmp_path), 3)
@@ -119,7 +131,7 @@ def test_a_truncated_newest_is_set_aside_loudly(tmp_path, item, caplog):
     else:
         truncate_arrays(folder)
     assert_is(restore(tmp_path), 1)
-    assert "The checkpoint of step 2" in caplog.text and "is damaged" in caplog.text
+    assert "checkpoints/2 is damaged" in caplog.text
     assert steps(tmp_path) == [1]
     assert (tmp_path / "checkpoints_damaged" / "2.0").is_dir()
     save(tmp_path, 2)
@@ -175,6 +187,55 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, options, message):
     assert steps(tmp_path) == [1, 2]
 
 
+def test_tables_of_another_dictionary_are_refused_and_nothing_is_moved(toy, tmp_path):
+    """The label table follows the dictionary; the old one goes on from the newest checkpoint."""
+    old = toy.labels()
+    new = old._replace(**{x: getattr(old, x)[:-1] for x in ("pieces", "languages", "weights")})
+
+    def fit(table, steps):
+        labelled, source = toy.objective(table), toy.Source(entries=True)
+        return toy.fit(tmp_path, objective=labelled, source=source, steps=steps)
+
+    fit(old, 4)
+    with pytest.raises(checkpoint.Mismatch, match=r"(?s)/4/labels was .*pieces: .*dictionaries"):
+        fit(new, 8)
+    assert steps(tmp_path) == [3, 4] and not (tmp_path / "checkpoints_damaged").exists()
+    assert fit(old, 8).step == 8
+
+
+def test_an_optimizer_of_another_kind_is_refused(tmp_path):
+    save(tmp_path, 1)
+    other = optim.Optimizer(name="adagrad").build(10)
+    target = train_state.plan(Model(), other, {"x": jnp.zeros(1)}, mesh())
+    checkpointer = Checkpointer(str(tmp_path / "checkpoints"))
+    with pytest.raises(checkpoint.Mismatch, match="1/opt_state"):
+        checkpointer.restore(lambda step: target, META)
+    checkpointer.close()
+    assert steps(tmp_path) == [1]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        MemoryError(),
+        OSError(116, "Stale file handle"),
+        ValueError("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes."),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_read_now_stays(tmp_path, monkeypatch, problem):
+    save(tmp_path, 1, 2)
+
+    def read(self, *arguments):
+        raise problem
+
+    with monkeypatch.context() as short:
+        short.setattr(Checkpointer, "_read", read)
+        with pytest.raises(OSError, match="checkpoints/2 could not be read now"):
+            restore(tmp_path)
+    assert steps(tmp_path) == [1, 2]
+    assert_is(restore(tmp_path), 2)
+
+
 def test_a_full_disk_in_the_background_is_survived(tmp_path, monkeypatch, caplog):
     """Room for some files and not for the last; then room again."""
     save(tmp_path, 1)
@@ -227,6 +288,27 @@ def test_a_disk_that_cannot_be_written_is_survived(tmp_path, caplog, monkeypatch
     assert_is(restore(tmp_path), 3)
 
 
+@pytest.mark.parametrize("host", [0, 1])
+def test_no_host_saves_where_the_first_cannot_write(tmp_path, monkeypatch, caplog, host):
+    """Orbax would wait for the first one for ever."""
+    checkpointer = Checkpointer(str(tmp_path / "checkpoints"))
+    usage = shutil.disk_usage(tmp_path)._replace(free=10)
+    answers = []
+
+    def all_hosts(good):
+        answers.append(good)
+        return len(answers) == 1  # what is left of other saves is gone; the probe fails
+
+    with monkeypatch.context() as hosts:
+        hosts.setattr(shutil, "disk_usage", lambda path: usage)
+        hosts.setattr(jax, "process_index", lambda: host)
+        hosts.setattr(checkpoint, "_all_hosts", all_hosts)
+        assert not checkpointer.save(make_state(2), b"", META)
+    assert answers == [True, host == 1]
+    assert ("10 free" if host == 0 else "the first host") in caplog.text
+    checkpointer.close()
+
+
 def test_a_file_in_place_of_the_folder_is_an_error(tmp_path):
     (tmp_path / "checkpoints").write_text("not a folder")
     with pytest.raises(OSError, match="--workdir=DIR"):
@@ -265,6 +347,16 @@ def test_parameters_alone(tmp_path):
         assert meta["step"] == 2 and meta["vocabulary"] == "abc"
     found, meta = restore_variables(str(tmp_path), step=1)
     jax.tree.map(np.testing.assert_array_equal, found["params"], make_state(1).params)
+
+
+def test_variables_of_absent_devices_come_to_the_first(tmp_path):
+    """A run on an accelerator is opened on a CPU."""
+    save(tmp_path, 1)
+    for path in (tmp_path / "checkpoints" / "1").rglob("_sharding"):
+        path.write_text(path.read_text().replace('\\"id\\": 0', '\\"id\\": 3'))
+    found, _ = restore_variables(str(tmp_path), target().params, collections=("senses", "labels"))
+    assert found["senses"]["counts"].devices() == {jax.local_devices()[0]}
+    np.testing.assert_array_equal(found["senses"]["counts"], np.arange(5))
 
 
 def test_parameters_fall_back_and_leave_the_folder_alone(tmp_path, caplog):

@@ -2,12 +2,14 @@
 
 import dataclasses
 
+from flax.core import meta
 import jax
 import numpy as np
 import optax
 import pytest
 
 from clwe_jax import options
+from clwe_jax.models import lstm
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.training import GroupOptions
 from clwe_jax.training import optim
@@ -300,6 +302,16 @@ def test_frozen_parameters_have_no_state():
     tx = optim.Optimizer(groups=GROUPS).build(10)
     names = [path for path, leaf in flat(tx.init(tree(0))).items() if np.ndim(leaf)]
     assert len(names) == 2 * 3 and not any("dense/bias" in name for name in names)
+
+
+def test_biases_of_layers_are_no_matrices():
+    """Those of a BiLstm, whose names end with the layer's number, were decayed."""
+    model = lstm.BiLstm(cells=2, layers=2)
+    params = model.init(jax.random.key(0), np.zeros((1, 3, 2), "f4"), np.ones((1, 3), bool))
+    params = meta.unbox(params)["params"]
+    found = flat(optim.is_matrix(params))
+    assert {path for path, x in found.items() if not x} == {"bias_0", "bias_1"}
+    assert len(found) == 6
 
 
 def test_without_groups_the_chain_is_optax():

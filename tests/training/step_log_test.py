@@ -1,10 +1,11 @@
-"""The end of a run that diverged."""
+"""The end of a run that diverged, and the speed."""
 
 import contextlib
 
 import pytest
 
 from clwe_jax.options.training import StepsOptions
+from clwe_jax.training import step_log
 from clwe_jax.training.step_log import Diverged, StepLog
 from clwe_jax.types import Sums
 
@@ -24,20 +25,36 @@ class Loss(float):
     def block_until_ready(self): ...
 
 
+def metrics(loss):
+    bad = float(loss is None)
+    return {
+        "loss": Sums(Loss(loss or 0.0), 1.0 - bad),
+        "skipped": Sums(bad, 1.0),
+        "skipped_in_row": Sums(bad, 1.0),
+    }
+
+
 def ended(losses, skipped=0):
     """Calls `check_end` after steps with the given losses; None: the step was not applied."""
     train = StepsOptions(log_every_steps=2, max_skipped_in_row=99)
     log = StepLog(len(losses), train, 8, Nothing(), Nothing(), Nothing())
     for step, loss in enumerate(losses, 1):
-        bad = float(loss is None)
-        found = {
-            "loss": Sums(Loss(loss or 0.0), 1.0 - bad),
-            "skipped": Sums(bad, 1.0),
-            "skipped_in_row": Sums(bad, 1.0),
-        }
-        log.add(step, found)
+        log.add(step, metrics(loss))
     log.flush(len(losses))
     log.check_end(len(losses), skipped)
+
+
+def test_a_compilation_before_the_first_step_is_no_part_of_the_speed(monkeypatch):
+    """A resumed run enters a phase there; its first interval had no time left."""
+    clock = [0.0]
+    monkeypatch.setattr(step_log.time, "perf_counter", lambda: clock[0])
+    log = StepLog(4, StepsOptions(log_every_steps=4), 8, Nothing(), Nothing(), Nothing())
+    with log.pause(()):
+        clock[0] += 100.0
+    for step in range(1, 5):
+        clock[0] += 2.0
+        log.add(step, metrics(9.0))
+    assert log.last["speed/steps_per_second"] == 0.5
 
 
 @pytest.mark.parametrize(

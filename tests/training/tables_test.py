@@ -12,9 +12,11 @@ from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.vocab.base_vocab import SPECIALS
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
+from clwe_jax.models.laser import Laser
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
-from clwe_jax.options.models import TransformerOptions
+from clwe_jax.objectives.translation import TranslationObjective
+from clwe_jax.options.models import LaserOptions, TransformerOptions
 from clwe_jax.options.training import GroupOptions
 from clwe_jax.training import init, partition, paths, tables
 
@@ -100,8 +102,21 @@ def test_a_table_that_does_not_exist_is_named():
     for which in ("input", "output"):
         with pytest.raises(ValueError, match=f"tables='{which}'"):
             tables.tables(AXES, which)
-    with pytest.raises(ValueError, match="tables='input'"):
+    with pytest.raises(ValueError, match="tables='input': this model reads characters"):
         tables.tables({"sense_table": (None, "vocab", None, "embed")}, "input")
+
+
+def test_laser_reads_with_two_tables_and_scores_with_none():
+    """Its output has rows as wide as the decoder's cells."""
+    sizes = LaserOptions(width=8, cells=4, layers=1, decoder_cells=6, language_width=2)
+    specials = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
+    objective = TranslationObjective(model=Laser(sizes, 12, 5, 3), vocab_size=10, specials=specials)
+    batch = {x: np.zeros(y.shape, y.dtype) for x, y in objective.batch_shapes(2, 5).items()}
+    axes = partition.axes_of(objective.init(jax.random.key(0), batch)["params"])
+    for which in ("both", "input"):
+        assert tables.tables(axes, which) == ["source_pieces", "target_pieces"]
+    with pytest.raises(ValueError, match="tables='output': this model .* another width: .*=both"):
+        tables.tables(axes, "output")
 
 
 def save(folder, pieces, languages):

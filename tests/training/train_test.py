@@ -7,6 +7,7 @@ import signal
 import numpy as np
 import pytest
 
+from clwe_jax.training.checkpoint import restore_variables
 from clwe_jax.training.step_log import Diverged
 
 
@@ -77,6 +78,13 @@ def test_the_best_checkpoint_stays(toy, tmp_path):
     assert sorted(os.listdir(tmp_path / "checkpoints")) == ["2", "8"]
 
 
+def test_a_checkpoint_between_evaluations_has_no_figure(toy, tmp_path):
+    """The checkpoint of step 4 had that of step 3, and was kept for it."""
+    kept = dict(every_steps=2, keep=1, best="eval/calls", best_mode="min")
+    toy.fit(tmp_path, evaluators=[Evaluator(3)], checkpoint=kept)
+    assert sorted(os.listdir(tmp_path / "checkpoints")) == ["6", "8"]
+
+
 def test_a_best_metric_that_no_evaluation_has_is_refused(toy, tmp_path):
     """Once the names are known, in a checkpoint from which the right name goes on."""
     kept = dict(every_steps=2, keep=1, best="eval/cals")
@@ -135,6 +143,23 @@ def test_a_finished_run_is_not_trained_further(toy, tmp_path):
     assert again.compile_seconds == 0 and len(evaluator.norms) == 1
     for path, value in toy.arrays(first.state).items():
         np.testing.assert_array_equal(toy.arrays(again.state)[path], value)
+
+
+def test_the_first_loss_is_that_of_all_starts(toy, tmp_path):
+    """The end is compared with it; a resumed run took its own first, which may be absurd already."""
+    toy.fit(tmp_path, steps=4, log_every_steps=1)
+    first = read(tmp_path)[1, "train/loss"]
+    for steps in (4, 8):
+        toy.fit(tmp_path, steps=steps)
+        assert restore_variables(str(tmp_path))[1]["first_loss"] == pytest.approx(first)
+
+
+def test_fewer_steps_than_a_run_has_are_refused(toy, tmp_path):
+    """It said 'Stopped by  at step 8 of 6', at every start."""
+    toy.fit(tmp_path)
+    with pytest.raises(ValueError, match="8 steps already, .* ask for 6: raise config.train.steps"):
+        toy.fit(tmp_path, steps=6)
+    assert toy.fit(tmp_path).finished
 
 
 def test_the_end_of_the_data_ends_the_run(toy, tmp_path, caplog):

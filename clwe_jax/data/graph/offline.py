@@ -257,11 +257,13 @@ def _row_parts(
         text=_open(config, work),
         dictionary=dictionary,
     )
-    run_pipeline = pipeline.of_run(config, text, _FILE_ROWS)
+    # Of small batches, because with parallel text a pass drops an incomplete one.
+    run_pipeline = pipeline.of_run(config, text, prepared.BATCH)
 
     def part(index: int, count: int) -> tf.data.Dataset:
         batches = run_pipeline.for_host(index, count).dataset(repeat=bool(job.rows))
-        return batches.take(-(-job.rows_of(index) // _FILE_ROWS) if job.rows else -1)
+        files = -(-job.rows_of(index) // _FILE_ROWS) if job.rows else -1
+        return batches.rebatch(_FILE_ROWS).take(files)
 
     return {"rows": part}
 

@@ -147,6 +147,8 @@ class LineSource(TextSource):
             order = np.random.default_rng(seed).choice(
                 len(files), _DRAWS, p=np.array(weights) / sum(weights)
             )
+            # A file without a draw would never end, and with it the text.
+            order = np.append(order, np.setdiff1d(np.arange(len(files)), order))
             dataset = tf.data.Dataset.choose_from_datasets(
                 [read_lines(name) for name in files],
                 tf.data.Dataset.from_tensor_slices(order.astype(np.int64)).repeat(),

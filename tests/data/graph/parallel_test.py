@@ -1,13 +1,17 @@
 """Parallel text: which files are pairs, what is refused, and the stream of both kinds of rows."""
 
 import gzip
+import json
 
 import numpy as np
 import pytest
 import seqio
 
-from clwe_jax.data.graph import parallel, pipeline, texts
+from clwe_jax import options, presets
+from clwe_jax.data.graph import offline, parallel, pipeline, texts
+from clwe_jax.options.section import to_dict
 from clwe_jax.options.tasks import Tlm
+from clwe_jax.text import text_of_run
 
 LANGUAGES = ("de", "en", "fr")
 
@@ -193,6 +197,24 @@ def test_a_pass_through_sentence_pairs_alone_ends(small, tmp_path):
         assert len(batch["inputs"]) == 16
         pairs += int(batch["segment_ids"].max(axis=1).sum())
     assert pairs == 100
+
+
+def test_a_part_of_a_pass_by_beam_keeps_the_text(small, tmp_path):
+    """Its files of 8,192 rows were the batches, of which the last one is dropped."""
+    sides = [list(small.corpus.lines(language))[:100] for language in ("de", "en")]
+    write(tmp_path, {"de-en.tsv": [f"{a}\t{b}" for a, b in zip(*sides)]})
+    config = presets.start_from("xlm", "laptop")
+    config.data.update(to_dict(small.config(sequence_length=32)))
+    config.task.parallel = str(tmp_path)
+    config = options.parse(config)
+    small.tokenizer.save(str(tmp_path / "vocab"))
+    job = offline.CachingJob(json.dumps(to_dict(config)), str(tmp_path), 1, 0, ())
+    part = offline._row_parts(job, config, str(tmp_path), None)["rows"]
+    rows = np.concatenate([batch["inputs"] for batch in part(0, 1).as_numpy_iterator()])
+    run_text = text_of_run.RunText(small.tokenizer, {"parallel": str(tmp_path)}, small.corpus)
+    source = pipeline.of_run(config, run_text, 256).source(repeat=False)
+    np.testing.assert_array_equal(rows, np.concatenate([batch["inputs"] for batch in source]))
+    assert len(rows)
 
 
 @pytest.mark.parametrize("rows, share, pairs", [(1, 0.5, 0), (1, 0.7, 1), (16, 0.01, 0)])

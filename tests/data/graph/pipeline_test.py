@@ -294,6 +294,15 @@ def test_sources_deal_files_or_lines(tmp_path, hosts, files):
     assert all(dealt)
 
 
+def test_a_tiny_file_beside_a_large_one_is_read(tmp_path):
+    """A pass never ended where no draw fell on it."""
+    (tmp_path / "large.txt").write_text("large\n" * 200_000)
+    (tmp_path / "tiny.txt").write_text("tiny\n")
+    names = [str(tmp_path / "large.txt"), str(tmp_path / "tiny.txt")]
+    lines = sources.LineSource(names, "en", 0, 0).lines(True, 0)
+    assert b"tiny" in set(lines.take(8_192).as_numpy_iterator())
+
+
 def split_corpus(small, folder, parts, lines):
     for language in small.tokenizer.languages:
         os.makedirs(os.path.join(folder, language))
