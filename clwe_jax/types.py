@@ -29,8 +29,8 @@ def piece_shapes(rows: int, length: int, entries: bool = False) -> dict[str, jax
     Returns:
       All [B, L]:
       inputs: int32, piece ids after masking.
-      targets: int32, the piece to predict where loss_weights > 0; with `entries=True` the first piece
-        of the word itself, which `align_labels` reads, while the labels come from `entries`.
+      targets: int32, the piece to predict where loss_weights > 0; with `entries=True`, of a word with an entry,
+        its own first piece, which `align_labels` reads, while the labels come from `entries`.
       loss_weights: float32, 1 where a piece is predicted, else 0: at each piece of a masked word; with
         `entries=True` a word with an entry has 1 at its first piece alone, which predicts a bag: all pieces of
         the word and of its translations.
@@ -43,6 +43,7 @@ def piece_shapes(rows: int, length: int, entries: bool = False) -> dict[str, jax
         `text.dictionary.label_table.LabelTable`; all labels of this entry are predicted. 0: no entry, as of
         all words of a language without a dictionary; a predicted position then has the label `targets`.
     """
+    # In the order of the columns in `data.graph.rows`. A new key needs a value there and in `encoders.encode`.
     keys = ["inputs", "targets", "loss_weights", "positions", "segment_ids"]
     keys += ["language_ids", "source_language_ids"]
     if entries:
@@ -51,7 +52,7 @@ def piece_shapes(rows: int, length: int, entries: bool = False) -> dict[str, jax
     return {**shapes, "loss_weights": jax.ShapeDtypeStruct((rows, length), np.float32)}
 
 
-# A batch of `objectives.contrastive` also holds each row's code-switched copy: `COPY + key` beside `key`.
+# A batch of `objectives.contrastive` also holds each row's code-switched copy or translation: `COPY + key`.
 COPY = "copy_"
 # Keys of arrays without an axis of rows, which no microbatch splits: the characters of a batch's distinct words.
 SHARED_KEYS = ("characters",)
@@ -77,7 +78,8 @@ class Sums:
 class Hidden:
     """A backbone's hidden states, all [B, L, D].
 
-    `layers` has the embedding output and the output of each layer: vectors of words and sentences are means of them.
+    `layers` has the embedding output and the output of each layer, or the one output of an objective that has no
+    others: vectors of words and sentences are means of them.
     `normalised` is the last output after the final normalisation of a pre-norm model, which the heads alone read:
     vectors lose by it. It is None where the model has none or where `layers` ends with it (post-norm, rotary).
     """
@@ -222,7 +224,8 @@ class HasSenses(Protocol):
     sense_input: str
 
     def sense_vectors(self, variables: Variables, direction: str, ids: np.ndarray) -> Array:
-        """The output embeddings of the S senses of each of N words, float32 [N, S, d]."""
+        """The output embeddings of N words, float32 [N, slots, d]: one for each of `SenseOptions.slots`, of which
+        the first may be the warm-up's, which stands for the whole word."""
 
     def encode_for_senses(self, variables: Variables, batch: Batch) -> Hidden:
         """As `Encodes.encode`; the last layer at a word is the input of sense selection."""

@@ -20,7 +20,7 @@ words that the dictionary has (all words of a language without a dictionary). It
 world's words, and :laptop predicts all of these. Most stay visible in the input: a visible word teaches its
 translations, and a masked word teaches the context. All labels of a word, in all languages, are predicted at
 once: the loss is the expectation of the paper's loss over the label that the paper draws, with a softmax over
-the pieces of the label's language instead of all pieces.
+the pieces of the label's language instead of all pieces, and with a bag of pieces for a label of several.
 The translations have 50% of the weight, hence the name, and the word itself the rest.
 To draw one label at :laptop and :small, too, give the options below. The model must then know the label's
 language: the input reads it (language_embeddings), and so does the head, in its layer `dense`, which can leave

@@ -14,8 +14,7 @@ Command:
 
 :base and :paper draw a label for 15% of the words, as the paper does. At :laptop and :small 80% of the
 words are predicted, most of them visible in the input, and the loss is the expectation over the draw: all
-languages at once, x = .7. These options draw a label there as well:
-  --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True
+languages at once, x = .7. The options in dict_mlm_50.py draw a label there as well.
 
 Expected: Table 1 of the paper: NER 69.0, POS 69.9, XNLI 68.6, PAWS-X 84.6, MLDoc 66.1, Tatoeba 47.3.
 At :laptop: as dict_mlm_50.py.

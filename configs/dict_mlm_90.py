@@ -14,8 +14,7 @@ Command:
 
 :base and :paper draw a label for 15% of the words, as the paper does. At :laptop and :small 80% of the
 words are predicted, most of them visible in the input, and the loss is the expectation over the draw: all
-languages at once, x = .9. These options draw a label there as well:
-  --config.task.labels=drawn --config.model.condition_on_language=True --config.objective.dense=True
+languages at once, x = .9. The options in dict_mlm_50.py draw a label there as well.
 
 Expected: Table 1 of the paper: NER 67.8, POS 69.4, XNLI 67.2, PAWS-X 84.1, MLDoc 65.6, Tatoeba 45.1.
 At :laptop: as dict_mlm_50.py.

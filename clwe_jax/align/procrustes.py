@@ -134,8 +134,8 @@ def least_squares(x: Array, y: Array, ridge: float = 0.0) -> np.ndarray:
       ridge: weight of the squared norm, at least 0.
     """
     # A singular value of x below this share of the largest one may be the rounding of the type in which x was
-    # computed (float32 or float64), and dividing by it would give huge weights. The number of pairs has no part
-    # in the share: with 200,000 pairs LAPACK's max(x.shape) would drop directions of 2% of the largest.
+    # computed (float32 or float64), and dividing by it would give huge weights. More pairs do not raise
+    # the share: with 200,000 pairs LAPACK's max(x.shape) would drop directions of 2% of the largest.
     rounding = np.finfo(np.result_type(x.dtype, np.float32)).eps * min(x.shape)
     x = np.asarray(x, np.float64)
     y = np.asarray(y, np.float64)

@@ -49,7 +49,7 @@ def nearest_is_translation(
     Returns:
       Ending of a metric's name -> bool [N] for the sources and bool [N] for the targets. '': by
       cosine; '_centered': by cosine after subtraction of each side's mean; '_csls': by CSLS with the
-      first number of neighbours; '_csls_k3', ...: by CSLS with each further number. Zeros find nothing.
+      first number of neighbours; '_csls_k3', ...: by CSLS with each further number. A pair with zeros is never right.
 
     Raises:
       ValueError: a value that is not finite, or sides with different numbers of rows.
@@ -64,11 +64,10 @@ def nearest_is_translation(
     [centered] = both_sides.best(source - source.mean(0), target - target.mean(0))
     csls_endings = ["_csls", *(f"_csls_k{count}" for count in neighbourhoods[1:])]
     nearest = {"": plain, "_centered": centered, **dict(zip(csls_endings, by_csls))}
-    rows = np.arange(len(source))
-    # A sentence without a vector finds nothing: its zeros are as near to all, and a tie would be the first row.
-    source_rows, target_rows = (np.where(side.any(1), rows, -1) for side in (source, target))
+    # A sentence without a vector finds nothing and is not found: its zeros are as near to all as to its translation.
+    rows = np.where(source.any(1) & target.any(1), np.arange(len(source)), -1)
     return {
-        ending: (of_source == source_rows, of_target == target_rows)
+        ending: (of_source == rows, of_target == rows)
         for ending, (of_source, of_target) in nearest.items()
     }
 

@@ -2,8 +2,9 @@
 
 DICT-MLM draws one label of a masked word. Here each label counts with its probability in that draw, and one
 product with the table of tokens scores the labels of all languages. The loss is the expectation of the drawn
-label's loss with one difference: the softmax of a label is over the pieces of its language's words alone
-(`members`). Over all pieces, the languages of one position would compete.
+label's loss with two differences: the softmax of a label is over the pieces of its language's words alone
+(`members`), as over all pieces the languages of one position would compete, and a label of several pieces is a
+bag of them. So a label's piece must be a member of its language, or it would be scored as another piece.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_shapes
 
 # Name of the collection that holds the arrays of the objective's `label_table`. The arrays of a collection are
 # arguments of the compiled step; those of `self.label_table` would become constants of its program. From
-# `self.label_table` come sizes alone, because shapes must be known when the step is compiled.
+# `self.label_table` come sizes alone, because shapes must be known when the step is compiled. Checkpoints hold
+# the collection, and `encoders.language_model` reads it back by this name.
 LABEL_TABLE = "labels"
 
 
@@ -160,7 +161,8 @@ class MlmObjective(MlmOptions):
             other languages; 'cross_lingual_share': the share of the latter.
           'predictions_per_row', 'padding', 'overflow': how full the rows are (`measure_row_fill`).
           'drift': with `stay_near_embeddings`, the mean of 1 - cosine of each layer's output and the embedding
-            output at the same position, over the positions that are not predicted.
+            output at the same position, over the positions that are not predicted: also [CLS], [SEP] and
+            the later pieces of a word with an entry, which may be [MASK].
           'label_distance': with `align_labels`, the same of a word's first piece and its labels' pieces in the
             table of tokens. In training each distance, times its option, is added to the mean loss.
         """

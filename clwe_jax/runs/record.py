@@ -113,7 +113,7 @@ class Recorder:
                 },
                 **more,
                 "figures": with_intervals(figures or {}),
-                **_pack_outcomes(outcomes, old, figures or {}),
+                **_pack_outcomes(_old_outcomes(old, figures or {}) | outcomes),
             },
         )
 
@@ -153,15 +153,16 @@ def with_intervals(figures: Mapping[str, float]) -> dict[str, Any]:
     return values
 
 
-def _pack_outcomes(
-    new: Mapping[str, Outcomes], old: Mapping[str, Any], metrics: Iterable[str]
-) -> dict[str, Any]:
-    """The entries of outcomes, new ones or those of an old record: metric -> 'NUMBER:BITS', and the
-    items, which many metrics share."""
+def _old_outcomes(record: Mapping[str, Any], metrics: Iterable[str]) -> dict[str, Outcomes]:
+    """The outcomes in a record of the metrics that stay."""
+    return {x: outcomes(record, x) for x in record.get("outcomes", {}).keys() & metrics}
+
+
+def _pack_outcomes(by_metric: Mapping[str, Outcomes]) -> dict[str, Any]:
+    """The entries of outcomes: metric -> 'NUMBER:BITS', and the items, which many metrics share."""
     right = {}
     items = {}
-    for metric in sorted({*new, *old.get("outcomes", {}).keys() & metrics}):
-        tested = new.get(metric) or outcomes(old, metric)
+    for metric, tested in sorted(by_metric.items()):
         bits = base64.b64encode(np.packbits(np.asarray(tested.right, bool)).tobytes()).decode()
         right[metric] = f"{len(tested.right)}:{bits}"
         numbers = base64.b64encode(np.asarray(tested.items, "<u2").tobytes()).decode()

@@ -114,6 +114,7 @@ class Optimizer(OptimizerOptions):
         return optax.chain(*first, *rule)
 
     def _rule(self, total_steps: int) -> list[optax.GradientTransformation]:
+        # `map_param_trees` must know the state of each part that holds trees like the parameters.
         if self.name == "adagrad":
             parts = [optax.scale_by_rss(self.initial_accumulator, self.eps)]
         else:

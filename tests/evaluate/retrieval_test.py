@@ -73,9 +73,12 @@ def test_a_sentence_without_a_vector_finds_nothing():
     assert all(both[side][0] for both in naive.values() for side in (0, 1))
     found = retrieval.nearest_is_translation(x, y, (3, 5))
     for ending, (ahead, back) in naive.items():
-        expected = ahead & x.any(1), back & y.any(1)
+        expected = ahead & x.any(1) & y.any(1), back & x.any(1) & y.any(1)
         np.testing.assert_array_equal(found[ending], expected)
         assert not expected[0][0] and expected[0].any()
+    # The first source is nearest to its translation, which is zeros, because all others are behind it.
+    lonely = retrieval.nearest_is_translation(np.eye(2), np.array([[0, 0], [-1, 0]]), (1,))
+    assert not lonely[""][0][0]
 
 
 def test_sides_of_different_numbers_are_refused():
