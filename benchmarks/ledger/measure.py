@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from benchmarks.ledger import rows
@@ -119,8 +120,10 @@ def folder_of(row: Mapping[str, Any]) -> str:
     """The folder in which a row is measured again, from the project's folder."""
     if "clwe_jax.main" not in row["commands"][0]:
         return rows.folder_of_benchmark(row["name"], row.get("seed"))
-    slug = re.sub(r"[^\w.=,-]+", "_", row["name"])[:120]
-    return os.path.join(FOLDER, f"{slug}-{row.get('seed', 0)}")
+    slug = re.sub(r"[^\w.=,-]+", "_", row["name"])[:100]
+    # Long names may begin alike.
+    number = f"{zlib.crc32(row['name'].encode()):08x}"
+    return os.path.join(FOLDER, f"{slug}-{number}-{row.get('seed', 0)}")
 
 
 def _run(row: Mapping[str, Any], core: int, peer: str) -> tuple[str, str]:

@@ -91,9 +91,11 @@ def test_figures_differ_beyond_both_intervals():
 
 
 def test_a_run_is_measured_in_a_folder_of_its_own():
-    command = "python -m clwe_jax.main --config=configs/mbert.py --config.seed=2"
-    found = measure.folder_of({"name": "mbert", "seed": 2, "commands": [command]})
-    assert found.endswith("mbert-2") and record.FILE not in found
+    row = {"seed": 2, "commands": ["python -m clwe_jax.main --config=configs/mbert.py"]}
+    names = ["mbert", "mbert " + 200 * "x" + "1", "mbert " + 200 * "x" + "2"]
+    folders = {measure.folder_of({**row, "name": name}) for name in names}
+    assert len(folders) == len(names)
+    assert all(x.startswith("runs/measured/mbert") and x.endswith("-2") for x in folders)
 
 
 def test_each_seed_of_a_benchmark_has_a_folder_of_its_own():
