@@ -5,7 +5,6 @@ import json
 import pytest
 
 from benchmarks.ledger import measure, rows
-from clwe_jax.runs import record
 
 # A benchmark that counts its starts and writes its record, as benchmarks/side_by_side.py does.
 TOY = """
