@@ -46,6 +46,7 @@ if not compiled.keep("tests"):
     os.environ["JAX_COMPILATION_CACHE_DIR"] = _temporary.name
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+LONG_ROOMS = ("clcr", "data", "objectives", "pretrain", "training", "transfer")
 
 
 def python_environment(devices=None, **environment):
@@ -122,9 +123,14 @@ def pytest_collection_finish():
 
 
 def pytest_collection_modifyitems(items):
-    """Puts the files directly under tests/ first, then the rooms from the last to the first: those that
-    train models take longest, and a long file at the end would leave the other processes idle."""
-    items.sort(key=lambda item: (item.path.parent == ROOT / "tests", item.path), reverse=True)
+    """Puts the files first that take longest, those directly under tests/ and of the rooms that train models: a
+    long file at the end would leave the other processes idle."""
+
+    def place_of(item):
+        room = item.path.relative_to(ROOT / "tests").parts[0]
+        return room not in LONG_ROOMS and not room.endswith(".py"), item.path
+
+    items.sort(key=place_of)
 
 
 @pytest.fixture(scope="session")
