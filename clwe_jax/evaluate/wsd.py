@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import os
 from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -204,9 +205,13 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
         for path in (self.training, *_sets(self.tests)):
             read(path, max_sentences=1)
         if self.wordnet:
-            first_senses(self.wordnet)
+            _ = self._first_senses
         if self.context.tokenizer is not None:
             self.context.tokenizer.language_id(self.language)
+
+    @functools.cached_property
+    def _first_senses(self) -> dict[tuple[str, str], str]:
+        return first_senses(self.wordnet)
 
     @property
     def has_data(self) -> bool:
@@ -256,7 +261,7 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
         corpus = read(self.training, max_sentences=self.max_sentences)
         senses = train(corpus, encode)
         yield "wsd/senses", float(len(senses.keys))
-        first_sense = first_senses(self.wordnet) if self.wordnet else _most_frequent(senses)
+        first_sense = self._first_senses if self.wordnet else _most_frequent(senses)
         # kind -> set -> [layers]
         scores: dict[str, dict[str, list[float]]] = {"f1": {}, "f1_all": {}}
         answers: dict[tuple[str, str], tuple[list[list[str | None]], list[Sequence[str]]]] = {}

@@ -75,15 +75,15 @@ def _hash_content(path: str) -> dict[str, Any]:
     digest = hashlib.sha256()
     size = 0
     for file in files:
-        readable = is_readable(file)
-        # A module is of the embedded world: comments do not change its text.
-        if readable and file.endswith(".py"):
+        name = os.path.relpath(file, path).encode()
+        if not is_readable(file):
+            logging.warning("%s is no file that can be read: only its name is recorded", file)
+            digest.update(name)
+            continue
+        if file.endswith(".py"):  # of the embedded world: comments do not change its text
             digest.update(_dump_code(file).encode())
         else:
-            digest.update(os.path.relpath(file, path).encode())
-            if not readable:
-                logging.warning("%s is no file that can be read: only its name is recorded", file)
-                continue
+            digest.update(name)
             _update(digest, file)
         size += os.path.getsize(file)
     return {"bytes": size, "hash": digest.hexdigest()[:_DIGITS]}

@@ -60,7 +60,7 @@ class Transfer(Job):
     def advise(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         # Other errors to show or runs to compare with need the predictions again.
         shown = {"compare_with": "", **report.get("transfer", {})}
-        if not figures or any(shown.get(name) != x for name, x in self._shown.items()):
+        if not figures or any(shown.get(name) != x for name, x in self._page_options.items()):
             return ""
         return (
             "This run is finished. To start again, give another --workdir; to label text: "
@@ -68,7 +68,7 @@ class Transfer(Job):
         )
 
     @property
-    def _shown(self) -> dict[str, Any]:
+    def _page_options(self) -> dict[str, Any]:
         """The options of the report's sections."""
         settings = self.config.report
         return {"errors": settings.errors, "compare_with": settings.compare_with}
@@ -215,7 +215,7 @@ class Transfer(Job):
                 self.config, self.workdir, data, encoder, training, tested
             ),
             "transfer": {
-                **self._shown,
+                **self._page_options,
                 "seconds": self.seconds,
                 "seeds": self.config.transfer.seeds,
             },

@@ -133,7 +133,8 @@ def test_a_run_that_started_from_a_model_is_measured_and_projected(folders, tmp_
     reevaluate.run(options.with_values(given, {"job": "evaluate"}), workdir)
     adopt = registry.lookup("adopt_options", "project")  # as the command line does
     projected = adopt(options.with_values(given, {"job": "project"}))
-    for run in (*measured, projected):
+    assert [x.job for x in (*measured, projected)] == ["pretrain", "project"]
+    for run in (*measured, projected):  # an error where the options are others
         options.claim_workdir(run, workdir, write=False)
 
 

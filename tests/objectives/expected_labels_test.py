@@ -41,6 +41,13 @@ def make_objective(table, **changes):
     return MlmObjective(model=model, vocab_size=VOCAB, max_predictions=3, label_table=table)
 
 
+def make_objective_over_all_pieces(conditioned):
+    """With every piece in every language, as in the softmax of drawn labels and of a language without entries."""
+    table = make_table()
+    table = table._replace(members=np.ones_like(table.members))
+    return make_objective(table, condition_on_language=conditioned)
+
+
 def entry(word, language):
     return DICTIONARY.id(word, language)
 
@@ -101,10 +108,7 @@ def loss_and_gradient(objective, train=False):
 
 @pytest.mark.parametrize("conditioned", [True, False])
 def test_the_loss_is_the_mean_over_all_draws(conditioned):
-    # With every piece in every language, as the drawn labels' softmax has it.
-    table = make_table()
-    table = table._replace(members=np.ones_like(table.members))
-    objective = make_objective(table, condition_on_language=conditioned)
+    objective = make_objective_over_all_pieces(conditioned)
     batch = make_batch()
     variables = start(objective, batch)
     found, sums, gradient = loss_and_gradient(objective)(variables, batch)
@@ -130,10 +134,7 @@ def test_the_loss_is_the_mean_over_all_draws(conditioned):
 
 @pytest.mark.parametrize("conditioned", [True, False])
 def test_words_without_an_entry_are_learned_as_in_plain_mlm(conditioned):
-    table = make_table()
-    # As of a language without entries, whose words may be masked.
-    table = table._replace(members=np.ones_like(table.members))
-    objective = make_objective(table, condition_on_language=conditioned)
+    objective = make_objective_over_all_pieces(conditioned)
     batch = make_batch()
     batch["entries"][:] = 0
     variables = start(objective, batch)
