@@ -24,7 +24,7 @@ from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.evaluate.wsd_files import AnnotatedCorpus, first_senses, read
 from clwe_jax.options.evaluators import WsdEvaluation
 from clwe_jax.options.section import ByIdentity
-from clwe_jax.text.unpacking import strip_compression
+from clwe_jax.text.unpacking import list_folder, strip_compression
 from clwe_jax.report.headline import Headline
 
 # Sentences as lists of words -> [words, layers, D] of each sentence, without words that were cut.
@@ -313,9 +313,8 @@ def _sets(folder: str) -> list[str]:
             f"config.evals.wsd.tests={folder!r} is not a folder: expected a folder with files "
             "NAME.data.xml and NAME.gold.key.txt"
         )
-    names = sorted(
-        name for name in os.listdir(folder) if strip_compression(name).endswith(".data.xml")
-    )
+    listed = list_folder(folder)
+    names = [name for name in listed if strip_compression(name).endswith(".data.xml")]
     if not names:
         raise FileNotFoundError(f"config.evals.wsd.tests={folder!r} has no file NAME.data.xml")
     return [os.path.join(folder, name) for name in names]

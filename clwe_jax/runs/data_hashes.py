@@ -13,6 +13,7 @@ from typing import Any, Iterator, Mapping
 from absl import logging
 
 from clwe_jax.runs.environment import ROOT
+from clwe_jax.text import leaks
 from clwe_jax.text.unpacking import is_readable
 
 _PACKAGE = os.path.join(os.path.realpath(ROOT), "clwe_jax")
@@ -71,7 +72,7 @@ def _paths(value: str) -> Iterator[str]:
 def _hash_content(path: str) -> dict[str, Any]:
     """'bytes' and 'hash' of a file, or of all files of a folder."""
     names = [os.path.join(path, name) for name in ("config.json", "results.json")]
-    files = names[:1] if all(map(os.path.exists, names)) else list(_files(path))
+    files = names[:1] if all(map(os.path.exists, names)) else list(leaks.files([path]))
     digest = hashlib.sha256()
     size = 0
     for file in files:
@@ -93,14 +94,6 @@ def _hash_content(path: str) -> dict[str, Any]:
 def _hash_pocket() -> Mapping[str, Any]:
     """As it is when the process first asks: it has loaded these modules."""
     return _hash_content(os.path.join(_PACKAGE, POCKET))
-
-
-def _files(path: str) -> Iterator[str]:
-    if os.path.isfile(path):
-        yield path
-    for folder, inner, names in os.walk(path, followlinks=True):
-        inner[:] = sorted(name for name in inner if not name.startswith((".", "__")))
-        yield from (os.path.join(folder, name) for name in sorted(names) if name[0] != ".")
 
 
 def _update(digest: Any, path: str) -> None:

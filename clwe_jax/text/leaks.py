@@ -163,13 +163,13 @@ def _grams(units: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def files(places: Iterable[str]) -> Iterator[str]:
-    """The files among places and in their folders, without hidden ones."""
+    """The files among places and in their folders, without hidden ones and Python's own."""
     for place in places:
         if os.path.isfile(place):
             yield place
         # A folder of texts may hold links to those of each language.
         for folder, inner, names in os.walk(place, followlinks=True):
-            inner[:] = sorted(name for name in inner if name[0] != ".")
+            inner[:] = sorted(name for name in inner if not name.startswith((".", "__")))
             yield from (os.path.join(folder, name) for name in sorted(names) if name[0] != ".")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from typing import BinaryIO, Generator, Iterator, NoReturn
 
 from absl import logging
@@ -18,6 +19,7 @@ _BAD_SHARE = 0.2  # share of lines that are not UTF-8 from which a file is in an
 _FEW_LINES = 50  # lines from which a part of a file shows its encoding; fewer are a whole file
 _SAMPLED_LINES = 200  # lines by which another encoding is named
 _BLOCK = 1 << 20  # bytes read at once
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 class Provided(str):
@@ -246,6 +248,14 @@ def read_lines(path: str) -> list[tuple[int, str]]:
     """(number from 1, line without its end) of every line of a file; errors as of `read_text`."""
     # Not splitlines(): a word may hold U+0085 or U+2028.
     return list(enumerate(read_text(path).removesuffix("\n").split("\n"), 1))
+
+
+def split_cells(line: str) -> list[str]:
+    """The cells of a line between tabs; of one in quotes, with doubled ones inside, the text that CSV means."""
+    return [
+        cell[1:-1].replace('""', '"') if '""' in cell[1:-1] and _QUOTED.fullmatch(cell) else cell
+        for cell in line.split("\t")
+    ]
 
 
 def refuse_wide(path: str, data: bytes) -> None:

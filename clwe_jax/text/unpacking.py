@@ -73,6 +73,16 @@ def find_packed(path: str) -> str:
     return next(filter(os.path.isfile, names), "")
 
 
+def list_folder(folder: str) -> list[str]:
+    """The names of a folder, sorted, without hidden ones, such as the ._NAME that macOS writes beside NAME."""
+    return sorted(name for name in os.listdir(folder) if name[0] != ".")
+
+
+def is_program(path: str) -> bool:
+    """Whether a file is a script, which names its interpreter first."""
+    return is_readable(path) and _read_head(path).startswith(b"#!")
+
+
 def is_readable(path: str) -> bool:
     """Whether a path leads to a file that may be read: to no pipe, and by no dangling link."""
     return os.path.isfile(path) and os.access(path, os.R_OK)

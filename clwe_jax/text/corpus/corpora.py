@@ -24,11 +24,11 @@ _ADVICE = {
     ".tmx": "as parallel text it is read by --config.data.pairs",
     ".tsv": "write one column to a .txt file with `cut -f`",
     ".csv": "write one column to a .txt file",
-    ".jsonl": "write its text to a .txt file, such as `jq -r .text` does",
-    ".json": "write its text to a .txt file, such as `jq -r .text` does",
     ".xml": "write its text to a .txt file, a sentence a line",
-    ".srt": "write what is said to a .txt file, a sentence a line",
-    ".vtt": "write what is said to a .txt file, a sentence a line",
+    **dict.fromkeys(
+        (".json", ".jsonl"), "write its text to a .txt file, such as `jq -r .text` does"
+    ),
+    **dict.fromkeys((".srt", ".vtt"), "write what is said to a .txt file, a sentence a line"),
     ".conllu": "write its text to a .txt file, such as `sed -n 's/^# text = //p'` does",
 }
 _CHECKED_BYTES = 1 << 16  # text of each language that shows its encoding
@@ -226,7 +226,8 @@ def files_of(directory: str, language: str) -> list[str]:
     files = [path for path in files if name and os.path.isfile(path)]
     folder = os.path.join(directory, name) if name else ""
     if os.path.isdir(folder):
-        files += sorted(os.path.join(folder, name) for name in os.listdir(folder) if _is_text(name))
+        names = filter(_is_text, unpacking.list_folder(folder))
+        files += [os.path.join(folder, name) for name in names]
     by_name: dict[str, str] = {}
     for path in files:
         first = by_name.setdefault(strip_compression(path), path)
@@ -237,18 +238,25 @@ def files_of(directory: str, language: str) -> list[str]:
 
 def _languages_in(directory: str) -> list[str]:
     languages = set()
-    for name in os.listdir(directory):
+    for name in unpacking.list_folder(directory):
         path = os.path.join(directory, name)
-        if os.path.isdir(path) and any(_is_text(inner) for inner in os.listdir(path)):
+        if os.path.isdir(path) and _has_text(path):
             languages.add(name)
         elif os.path.isfile(path) and _is_text(name):
             languages.add(strip_compression(name).removesuffix(".txt"))
     return sorted(languages)
 
 
+def _has_text(folder: str) -> bool:
+    try:
+        return any(map(_is_text, unpacking.list_folder(folder)))
+    except PermissionError:  # lost+found of a volume
+        return False
+
+
 def _describe_unread(directory: str, language: str) -> str:
     """A sentence on the files of a language that are not read, and what to do; '' without one."""
-    for name in sorted(os.listdir(directory)):
+    for name in unpacking.list_folder(directory):
         path = os.path.join(directory, name)
         if language not in re.split(r"[._-]", name.lower()):
             continue
@@ -257,8 +265,8 @@ def _describe_unread(directory: str, language: str) -> str:
             fault += f" {language}" * _is_text(name)
             return f"{path} is there, but its name {fault}: {_advise(path, language)}. "
         for folder, _, inner in sorted(os.walk(path)):
-            if inner:
-                first = os.path.join(folder, min(inner))
+            if names := [name for name in inner if name[0] != "."]:
+                first = os.path.join(folder, min(names))
                 return f"{first} is there, but is not read: {_advise(first, language)}. "
     return ""
 
@@ -376,6 +384,8 @@ def temperature_shares(sizes: Mapping[str, float], temperature: float) -> dict[s
     if not temperature > 0:
         raise ValueError(f"config.data.temperature={temperature}: must be positive")
     total = sum(sizes.values())
+    if not total:
+        return dict.fromkeys(sizes, 0.0)
     weights = {x: (size / total) ** (1 / temperature) if size else 0.0 for x, size in sizes.items()}
     total_weight = sum(weights.values())
     return {language: weight / total_weight for language, weight in weights.items()}

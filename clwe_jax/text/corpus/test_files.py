@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Iterable, Sequence
+from typing import Callable, Iterable, Sequence
 
 from absl import logging
+
+from clwe_jax.text import unpacking
 
 _NAMED = 4  # files of a folder that an error names
 
@@ -26,13 +28,12 @@ def match_names(
       FileNotFoundError: the folder is missing, or holds no such file where one is required.
     """
     is_folder = os.path.isdir(directory)
-    names = sorted(os.listdir(directory)) if is_folder else []
+    names = unpacking.list_folder(directory) if is_folder else []
     matches = [match for match in map(pattern.fullmatch, names) if match]
     if not is_folder or (required and not matches):
         fault = "holds no file of the expected name" if is_folder else "is not a folder"
-        wrong = [name for name in names if pattern.fullmatch(name.lower())]
-        if wrong:
-            fault += f"; {wrong[0]}: write languages in lower case, rename it {wrong[0].lower()}"
+        if wrong := explain_capitals(names, lambda x: bool(pattern.fullmatch(x))):
+            fault += f"; {wrong}"
         elif names:
             fault += f"; it has {list_names(names)}"
         raise FileNotFoundError(
@@ -40,6 +41,12 @@ def match_names(
             "such files"
         )
     return matches
+
+
+def explain_capitals(names: Iterable[str], is_known: Callable[[str], bool]) -> str:
+    """What to do with a file whose languages are in capitals, 'EN-IT.txt'; '' without such."""
+    wrong = next((x for x in names if not is_known(x) and is_known(x.lower())), "")
+    return f"{wrong}: write languages in lower case, rename it {wrong.lower()}" if wrong else ""
 
 
 def list_names(names: Sequence[str]) -> str:

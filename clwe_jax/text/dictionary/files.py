@@ -9,6 +9,7 @@ from typing import Iterator, Mapping, Sequence
 
 from absl import logging
 
+from clwe_jax.text.corpus import test_files
 from clwe_jax.text.dictionary import kaikki, pair_files
 from clwe_jax.text.dictionary.pair_files import PairFile
 from clwe_jax.text import unpacking
@@ -31,9 +32,7 @@ _ADVICE = {
     ".ifo": "StarDict's: `pyglossary FILE xx-yy.csv` makes a table, whose first two columns are xx-yy.txt",
     ".tei": "FreeDict's: `pyglossary FILE xx-yy.csv` makes a table, whose first two columns are xx-yy.txt",
     ".csv": "write its two columns with a tab between them to xx-yy.txt",
-    ".json": "write lines `word TAB translation` to xx-yy.txt",
-    ".jsonl": "write lines `word TAB translation` to xx-yy.txt",
-    ".xml": "write lines `word TAB translation` to xx-yy.txt",
+    **dict.fromkeys((".json", ".jsonl", ".xml"), "write lines `word TAB translation` to xx-yy.txt"),
 }
 _JMDICT_FILE = re.compile(r"JMdict(?!.*\.(part|tmp)$).*")  # not an unfinished download
 _TEST_SPLIT = re.compile(r"([0-9]+-[0-9]+|test)?")
@@ -144,7 +143,7 @@ def _list_files(folder: str) -> list[str]:
         if os.path.isfile(folder):
             fault = f"{folder} is a file, not a directory of dictionaries"
         raise FileNotFoundError(f"{fault}. {_HINT}")
-    return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+    return [os.path.join(folder, name) for name in unpacking.list_folder(folder)]
 
 
 def _pairs_of(file: PairFile, languages: Sequence[str]) -> set[tuple[str, str]]:
@@ -196,9 +195,9 @@ def _choose_pivot(
 
 def _describe_others(paths: Sequence[str]) -> str:
     """Sentences on the files that are no dictionaries by their names, and what to do."""
-    wrong = pair_files.explain_capitals(map(os.path.basename, paths))
-    if wrong:
-        return wrong
+    names = map(os.path.basename, paths)
+    if wrong := test_files.explain_capitals(names, lambda x: bool(pair_files.parse_name(x))):
+        return f"{wrong}. "
     unread = (path for path in filter(os.path.isfile, paths) if not _training_file(path, None))
     return unpacking.describe_unread(unread, _ADVICE, _RENAME)
 

@@ -23,7 +23,7 @@ from clwe_jax.text.lines import (
     refuse_encoding,
     refuse_wide,
 )
-from clwe_jax.text.unpacking import ENDING
+from clwe_jax.text.unpacking import ENDING, list_folder
 from clwe_jax.text.words.languages import IN_NAMES, name_in
 
 _NAME = re.compile(rf"({IN_NAMES})-({IN_NAMES})(?:\.(.+))?\.txt{ENDING}")
@@ -32,6 +32,7 @@ _TRAINED = re.compile(rf"({WIKTIONARY}|0-\d+|train)?")  # of MUSE, of VecMap
 REJECTED = "not"  # in the name of a file of rejected pairs
 TEST_SPLITS = "5000-6500|test"  # in names of test dictionaries: of MUSE, of VecMap
 _NAMED_LINES = 3  # bad lines of a file that the log describes
+_MANY_BAD = 20  # bad lines from which a file is of another format, if it has no more pairs
 _MORE_COLUMNS = (
     "`cut -f1,2` keeps two, and `sed 's/ *[[{][^]}]*[]}]//g'` takes dict.cc's remarks away"
 )
@@ -71,17 +72,9 @@ def parse_name(path: str, languages: Sequence[str] | None = None) -> PairFile | 
     return PairFile(path, source, target, match[3] or "")
 
 
-def explain_capitals(names: Iterable[str]) -> str:
-    """A sentence on file names whose languages are in capitals, 'EN-IT.txt'; '' without such."""
-    matches = [x for x in names if not _NAME.fullmatch(x) and _NAME.fullmatch(x.lower())]
-    if not matches:
-        return ""
-    return f"{matches[0]}: write languages in lower case, rename it {matches[0].lower()}. "
-
-
 def find(directory: str, languages: Sequence[str] | None = None) -> list[PairFile]:
     """The files of word pairs in a directory, by name; other files are ignored."""
-    paths = (os.path.join(directory, name) for name in sorted(os.listdir(directory)))
+    paths = (os.path.join(directory, name) for name in list_folder(directory))
     files = (parse_name(path, languages) for path in paths)
     return [file for file in files if file]
 
@@ -117,7 +110,7 @@ def read_pairs(path: str) -> ListedPairs:
 
     Raises:
       OSError: the file cannot be read.
-      ValueError: as of `lines.open_binary`, or a fifth of the lines is not UTF-8.
+      ValueError: as of `lines.open_binary`, a fifth of the lines is not UTF-8, or half of many are no pair.
     """
     data = read_bytes(path)
     refuse_wide(path, data)
@@ -151,6 +144,8 @@ def read_pairs(path: str) -> ListedPairs:
                 continue
         add_left(columns[0])
         add_right(columns[1])
+    if pairs.bad_count >= max(_MANY_BAD, len(pairs.left)):
+        raise ValueError(f"{path}: {pairs.bad_count:,} lines are no pair of words: {pairs.bad[0]}")
     return pairs
 
 

@@ -2,6 +2,7 @@
 
 import collections
 import gzip
+import os
 
 import numpy as np
 import pytest
@@ -306,5 +307,27 @@ def test_temperature_shares():
     assert shares["en"] / shares["de"] == pytest.approx(10 ** (1 / 5))
     assert shares["de"] / shares["fr"] == pytest.approx(9 ** (1 / 5))
     assert sum(shares.values()) == pytest.approx(1) and shares["xx"] == 0
+    assert corpora.temperature_shares({"en": 0, "de": 0}, 2.0) == {"en": 0, "de": 0}
     with pytest.raises(ValueError, match="config.data.temperature=0"):
         corpora.temperature_shares(sizes, 0)
+
+
+def test_hidden_files_are_no_text(tmp_path):
+    """macOS writes a ._NAME beside NAME on other systems' disks."""
+    write(tmp_path, {"en/wiki.txt": "a\n", "en/._wiki.txt": "\0\x05", "._de.txt": "\0\x05"})
+    assert corpora.files_of(str(tmp_path), "en") == [str(tmp_path / "en/wiki.txt")]
+    with pytest.raises(ValueError, match="It has text in 'en'"):
+        corpora.TextCorpus(str(tmp_path), ["de"])
+
+
+def test_a_folder_that_may_not_be_listed_is_no_language(tmp_path, monkeypatch):
+    write(tmp_path, {"en.txt": "a\n", "lost+found/x.txt": "a\n"})
+    listdir = os.listdir
+
+    def refuse(path):
+        if str(path).endswith("lost+found"):
+            raise PermissionError(path)
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    assert corpora.files_of(str(tmp_path), "en") == [str(tmp_path / "en.txt")]

@@ -418,3 +418,15 @@ def test_rejected_pairs_leave_the_dictionary_and_are_kept(folder, warnings, tmp_
     folder({"de-en.not.txt": "Ufer\tBank\nBank\tBank\nHaus\tHouse\n"})
     found = dictionary.load(path, ["en", "de"], cache_dir=cache)
     assert not found.pair_count and len(found.rejected) == 3
+
+
+def test_a_file_of_another_format_is_refused(folder):
+    """CC-CEDICT begins with lines of two columns."""
+    entries = "".join(f"世{n} 世{n} [shi4 jie4] /world/\n" for n in range(20))
+    text = "# CC-CEDICT\n#! version=1\n" + entries
+    with pytest.raises(
+        ValueError, match="zh-en.txt: 20 lines are no pair of words: line 3: expected 2"
+    ):
+        dictionary.load(folder({"zh-en.txt": text}))
+    pairs = "".join(f"世{n} world\n" for n in range(21))
+    assert dictionary.load(folder({"zh-en.txt": pairs + entries})).pair_count == 21
