@@ -71,12 +71,9 @@ class _Edges:
                 *names,
                 "label",
             }:
-                fault(
-                    path,
-                    number,
-                    f"a target of {self.name} has {', '.join(names)} and label, "
-                    f"found {quote_line(json.dumps(target))}",
-                )
+                found = quote_line(json.dumps(target))
+                expected = f"a target of {self.name} has {', '.join(names)} and label"
+                fault(path, number, f"{expected}, found {found}")
             spans = tuple(
                 self._span(path, number, target[name], name, len(words)) for name in names
             )
@@ -93,12 +90,8 @@ class _Edges:
             fault(path, number, f"{name} {span!r}: expected [first word, word after the last one]")
         first, end = span
         if not 0 <= first < end:
-            fault(
-                path,
-                number,
-                f"{name} {span} is empty: expected [first word, word after the last "
-                f"one], at most [0, {words}]",
-            )
+            expected = f"[first word, word after the last one], at most [0, {words}]"
+            fault(path, number, f"{name} {span} is empty: expected {expected}")
         if end > words:
             fault(path, number, f"{name} {span} ends outside the sentence, which has {words} words")
         return first, end

@@ -10,10 +10,9 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import re
 from typing import Mapping, NamedTuple, Sequence
 
-from clwe_jax.text.lines import describe_json, fault, read_lines, quote_line
+from clwe_jax.text.lines import describe_json, fault, quote_line, read_lines, split_cells
 from clwe_jax.text.unpacking import strip_compression
 
 _MEANINGS = {
@@ -25,7 +24,6 @@ _MEANINGS = {
 _NAMES: dict[str, str] = {}
 for _meaning, _names in _MEANINGS.items():
     _NAMES |= dict.fromkeys(_names.split(), _meaning)
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 class Cells(NamedTuple):
@@ -105,12 +103,9 @@ def read(path: str, order: Mapping[str, int], expected: str, more: bool = False)
     table = []
     for number, cells in rows:
         if len(cells) != columns and not (more and len(cells) > columns):
-            fault(
-                path,
-                number,
-                f"expected {columns} columns ({expected}), found {len(cells)}: "
-                f"{quote_line(' | '.join(cells))}{describe_json(cells[0])}",
-            )
+            row = f"{quote_line(' | '.join(cells))}{describe_json(cells[0])}"
+            text = f"expected {columns} columns ({expected}), found {len(cells)}: {row}"
+            fault(path, number, text)
         table.append(Cells(number, {key: cells[place].strip() for key, place in order.items()}))
     return table
 
@@ -120,16 +115,8 @@ def _split(path: str, lines: Sequence[tuple[int, str]]) -> list[tuple[int, list[
     if strip_compression(path).endswith(".csv") and lines and "\t" not in lines[0][1]:
         first = lines[0][0] - 1
         reader = csv.reader(io.StringIO("\n".join(line for _, line in lines), newline=""))
-        return [(first + reader.line_num, cells) for cells in reader if cells]
-    return [
-        (number, [_strip_quotes(cell) for cell in line.split("\t")])
-        for number, line in lines
-        if line.strip()
-    ]
-
-
-def _strip_quotes(cell: str) -> str:
-    """A cell without the quotes around it, where quotes inside are doubled, as CSV doubles them."""
-    if '""' in cell[1:-1] and _QUOTED.fullmatch(cell):
-        return cell[1:-1].replace('""', '"')
-    return cell
+        try:
+            return [(first + reader.line_num, cells) for cells in reader if cells]
+        except csv.Error as error:
+            fault(path, first + reader.line_num, f"{error}. A quote may be open in a line above")
+    return [(number, split_cells(line)) for number, line in lines if line.strip()]

@@ -24,7 +24,6 @@ from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Tagged, folders, petrov, scores
 from clwe_jax.text.labelled.entities import is_tag, scheme, to_iob2
 from clwe_jax.text.lines import describe_json, fault, read_lines, quote_line
-from clwe_jax.text.words.languages import name_in
 
 # Universal parts of speech (Universal Dependencies 2), and the 12 of Petrov et al. (2012).
 UPOS = tuple(
@@ -43,6 +42,9 @@ _TO_PETROV = {
 }
 _UNIVERSAL = frozenset((*UPOS, *PETROV))
 _COMMENT = re.compile(r"#\s*[\w.:-]+\s*=")
+_NUMBER = re.compile(r"\d+(?:[-.]\d+)?")  # of a word, or of the ranges and empty words of CoNLL-U
+_UNNUMBERED = 0.1  # largest share of rows without a number in a column of numbers
+_PREFIX = re.compile("[a-z][a-z-]{1,11}:")
 _NO_WORDS = ("#", "-DOCSTART-")  # beginnings of comments and of document marks
 _CONLLU = 10  # columns
 _TYPES = "PER,LOC,ORG,MISC"
@@ -81,12 +83,11 @@ def _sentences(path: str, is_known: Callable[[str], bool]) -> list[list[_Line]]:
             continue
         if len(columns) != width or width < 2:
             marks = "spaces" if separator == " " else "tabs"
-            fault(
-                path,
-                number,
-                f"expected {max(width, 2)} columns with {marks} between them, as in most lines of "
-                f"the file, found {len(columns)}: {quote_line(line)}{describe_json(line)}",
+            expected = (
+                f"{max(width, 2)} columns with {marks} between them, as in most lines of the file"
             )
+            found = f"{len(columns)}: {quote_line(line)}{describe_json(line)}"
+            fault(path, number, f"expected {expected}, found {found}")
         sentences[-1].append(_Line(number, columns))
     sentences = [rows for rows in sentences if rows]
     if not sentences:
@@ -128,15 +129,25 @@ def _tag_column(sentences: list[list[_Line]], is_known: Callable[[str], bool], f
     return max(order, key=counts.__getitem__)
 
 
-def _word_column(sentences: list[list[_Line]], tag: int) -> int:
-    """1 where the first column numbers the words of each sentence from 0 or 1, else 0."""
-    if tag < 2:
-        return 0
-    for rows in sentences:
-        numbers = [row.columns[0] for row in rows]
-        if not any(numbers == [str(n + start) for n in range(len(rows))] for start in (0, 1)):
-            return 0
-    return 1
+def _find_words(path: str, sentences: list[list[_Line]], tag: int) -> tuple[list[list[_Line]], int]:
+    """The rows of words, and their column: the first one that is not full of numbers.
+
+    Where numbers stand before the words, ranges and empty words (1-2, 1.1) are left out.
+
+    Raises:
+      ValueError: a row without a number, in a column that has one in nearly all rows.
+    """
+    for column in range(tag - 1):
+        rows = list(itertools.chain.from_iterable(sentences))
+        unnumbered = [row for row in rows if not _NUMBER.fullmatch(row.columns[column])]
+        if len(unnumbered) > _UNNUMBERED * len(rows):
+            return sentences, column
+        if unnumbered:
+            text = f"expected a number in column {column + 1}, as in nearly all rows"
+            fault(path, unnumbered[0].number, text)
+        kept = ([r for r in rows if r.columns[column].isdigit()] for rows in sentences)
+        sentences = [rows for rows in kept if rows]
+    return sentences, max(tag - 1, 0)
 
 
 def universal(path: str, language: str) -> tuple[list[list[_Line]], int, int]:
@@ -149,11 +160,11 @@ def universal(path: str, language: str) -> tuple[list[list[_Line]], int, int]:
     is_native = lambda tag: bool(petrov.universal_tag(tag, language))
     sentences = _sentences(path, lambda cell: cell in _UNIVERSAL or is_native(cell))
     if len(sentences[0][0].columns) == _CONLLU:
-        return [[r for r in rows if r.columns[0].isdigit()] for rows in sentences], 1, 3
+        return *_find_words(path, sentences, 3), 3
     column = _tag_column(sentences, _UNIVERSAL.__contains__, first=True)
     if _has_own_tags(sentences, column):
         column = _tag_column(sentences, lambda tag: is_native(tag) or tag in _UNIVERSAL, first=True)
-    return sentences, _word_column(sentences, column), column
+    return *_find_words(path, sentences, column), column
 
 
 def _has_own_tags(sentences: list[list[_Line]], column: int) -> bool:
@@ -162,12 +173,12 @@ def _has_own_tags(sentences: list[list[_Line]], column: int) -> bool:
     return 2 * sum(tag in _UNIVERSAL for tag in tags) <= len(tags)
 
 
-def _words(sentences: list[list[_Line]], column: int, language: str) -> list[list[str]]:
-    """The words, without PAN-X's prefix `de:`, any code of the language, where every word has it."""
+def _words(sentences: list[list[_Line]], column: int) -> list[list[str]]:
+    """The words, without PAN-X's prefix `de:`, a code of Wikipedia, where every word has it."""
     words = [[row.columns[column] for row in rows] for rows in sentences]
     starts = (word[: word.find(":") + 1] for word in itertools.chain.from_iterable(words))
     prefix, *others = set(starts) or {""}
-    if not others and name_in(prefix.removesuffix(":"), [language]) == language:
+    if not others and _PREFIX.fullmatch(prefix):
         words = [[word[len(prefix) :] for word in row] for row in words]
     return words
 
@@ -202,20 +213,12 @@ def arcs(path: str) -> list[tuple[tuple[str, ...], list[tuple[int, str]]]]:
         heads = []
         for place, (number, columns) in enumerate(rows):
             if len(columns) != _CONLLU:
-                fault(
-                    path,
-                    number,
-                    f"expected the {_CONLLU} columns of CoNLL-U, which name heads and "
-                    f"relations, found {len(columns)}",
-                )
+                expected = f"the {_CONLLU} columns of CoNLL-U, which name heads and relations"
+                fault(path, number, f"expected {expected}, found {len(columns)}")
             head = columns[6]
             if not head.isdigit() or int(head) > len(rows):
-                fault(
-                    path,
-                    number,
-                    f"head {head!r} in column 7: expected 0 for a root, or a word's "
-                    f"number, 1 to {len(rows)}",
-                )
+                expected = f"0 for a root, or a word's number, 1 to {len(rows)}"
+                fault(path, number, f"head {head!r} in column 7: expected {expected}")
             heads.append((int(head) - 1 if int(head) else place, columns[7].partition(":")[0]))
         if rows:
             sentences.append((tuple(row.columns[1] for row in rows), heads))
@@ -251,6 +254,7 @@ class Ner:
         types = set(self.types.split(","))
         ignored = set(self.ignored.split(","))
         tag_column = self._choose_column(path, sentences, (types | ignored) - {""})
+        sentences, column = _find_words(path, sentences, tag_column)
         tags = [[row.columns[tag_column] for row in rows] for rows in sentences]
         for tag in dict.fromkeys(itertools.chain.from_iterable(tags)):
             if not is_tag(tag) or tag[2:] and tag[2:] not in types | ignored:
@@ -262,9 +266,8 @@ class Ner:
             flat = map(itertools.chain.from_iterable, (tags, converted))
             change_count = sum(a != b for a, b in zip(*flat))
             skip_counts["I- without B- before it, read as B-"] = change_count
-        column = _word_column(sentences, tag_column)
         kept = list(map(self._without_ignored, converted))
-        return _rows(_words(sentences, column, language), kept, skip_counts)
+        return _rows(_words(sentences, column), kept, skip_counts)
 
     def _without_ignored(self, tags: Sequence[str]) -> tuple[str, ...]:
         ignored = self.ignored.split(",")
@@ -295,19 +298,13 @@ class Ner:
         """Raises ValueError on the first line with a tag."""
         rows = itertools.chain.from_iterable(sentences)
         number = next(row.number for row in rows if row.columns[column] == tag)
-        if not is_tag(tag):
-            fault(
-                path,
-                number,
-                f"{tag!r} in column {column + 1} is no tag of an entity: expected O, or B- or I- "
-                "and a type",
-            )
-        fault(
-            path,
-            number,
-            f"{tag!r} is of none of the types {self.types}: add the type to config.transfer.types, "
-            "or to config.transfer.ignored to read its words as O",
+        fault_text = (
+            f"is of none of the types {self.types}: add the type to config.transfer.types, or to "
+            "config.transfer.ignored to read its words as O"
         )
+        if not is_tag(tag):
+            fault_text = "is no tag of an entity: expected O, or B- or I- and a type"
+        fault(path, number, f"{tag!r} in column {column + 1} {fault_text}")
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
         domains = pocket.join_domains(self.domains)
@@ -365,14 +362,10 @@ class Pos:
                     tag = coarse or _TO_PETROV.get(tag, tag)
                 if tag not in (UPOS if self.tags == 17 else PETROV):
                     mend = "; config.transfer.tags=12 reads it" if tag in PETROV or coarse else ""
-                    fault(
-                        path,
-                        number,
-                        f"{tag!r} in column {tag_column + 1} is none of the {self.tags} universal "
-                        f"parts of speech{mend}",
-                    )
+                    known = f"the {self.tags} universal parts of speech{mend}"
+                    fault(path, number, f"{tag!r} in column {tag_column + 1} is none of {known}")
                 tags[-1].append(tag)
-        return _rows(_words(sentences, word_column, language), tags, skip_counts)
+        return _rows(_words(sentences, word_column), tags, skip_counts)
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
         domains = pocket.join_domains(self.domains)

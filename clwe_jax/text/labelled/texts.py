@@ -125,13 +125,9 @@ class _Texts:
         label = row.cells["label"]
         label = self.format.also.get(label, label)
         if label not in self.format.labels and label != "-":
-            fault(
-                path,
-                row.number,
-                f"{label!r} is no label of {self.name}: expected one of "
-                f"{', '.join((*self.format.labels, *self.format.also))} "
-                f"({self.format.expected})",
-            )
+            labels = ", ".join((*self.format.labels, *self.format.also))
+            expected = f"expected one of {labels} ({self.format.expected})"
+            fault(path, row.number, f"{label!r} is no label of {self.name}: {expected}")
         return label
 
     def files(self, directory: str) -> dict[str, str]:

@@ -51,6 +51,30 @@ def test_formats_of_entities(tmp_path, text):
     assert examples.skipped == {}
 
 
+NUMBERED = {
+    "a blank line is missing": "1\tEr\tO\n2\tBonn\tB-LOC\n1\tSie\tO\n2\tKiel\tB-LOC\n\n1\tHa\tO\n",
+    "through the document": "1\tEr\tO\n2\tBonn\tB-LOC\n\n3\tSie\tO\n4\tKiel\tB-LOC\n\n5\tHa\tO\n",
+    "ranges": "1\tEr\tO\n2-3\tim\tO\n2\tBonn\tB-LOC\n\n1\tSie\tO\n2\tKiel\tB-LOC\n2.1\tx\tO\n\n1\tHa\tO\n",
+    "sentences too": "0\t1\tEr\tO\n0\t2\tBonn\tB-LOC\n1\t1\tSie\tO\n1\t2\tKiel\tB-LOC\n\n2\t1\tHa\tO\n",
+}
+
+
+@pytest.mark.parametrize("text", NUMBERED.values(), ids=NUMBERED)
+def test_numbers_before_words_are_never_the_words(tmp_path, text):
+    rows = read(tmp_path, text).rows
+    words = [word for row in rows for word in row.words]
+    assert words == ["Er", "Bonn", "Sie", "Kiel", "Ha"]
+    tags = [tag for row in rows for tag in row.tags]
+    assert tags == ["O", "B-LOC", "O", "B-LOC", "O"]
+
+
+def test_a_row_without_its_number_is_named(tmp_path):
+    text = "".join(f"{n}\ta\tO\n" for n in range(20)) + "x\ta\tO\n"
+    with pytest.raises(ValueError, match=r"de.tsv:21: expected a number in column 1"):
+        read(tmp_path, text)
+    assert pairs(read(tmp_path, "1999\tCD\tO\nwar\tVB\tO\n")) == ["1999/O war/O"]
+
+
 def test_gz(tmp_path):
     assert len(read(tmp_path, "Ja O\n", name="de.tsv.gz").rows) == 1
 
@@ -74,11 +98,17 @@ def test_words_with_spaces_and_odd_characters_are_kept(tmp_path):
 
 def test_a_language_is_cut_off_only_where_all_words_have_it(tmp_path):
     assert pairs(read(tmp_path, "de:a\tO\nb\tO\n")) == ["de:a/O b/O"]
-    assert pairs(read(tmp_path, "en:a\tO\nen:b\tO\n")) == ["en:a/O en:b/O"]
+    assert pairs(read(tmp_path, "at 9:00:a\tO\nat 9:00:b\tO\n")) == ["at 9:00:a/O at 9:00:b/O"]
 
 
-def test_a_run_may_call_the_language_by_another_code(tmp_path):
-    assert pairs(read(tmp_path, "de:a\tO\nde:b\tO\n", language="deu")) == ["a/O b/O"]
+@pytest.mark.parametrize("prefix, language", [("de", "deu"), ("als", "gsw"), ("bh", "bho")])
+def test_a_run_may_call_the_language_by_another_code(tmp_path, prefix, language):
+    """WikiANN has Wikipedia's codes: als is Alemannic there."""
+    text = f"{prefix}:a\tO\n{prefix}:b\tO\n"
+    assert pairs(read(tmp_path, text, language=language)) == ["a/O b/O"]
+
+
+def test_a_runs_own_code_means_the_languages_tags(tmp_path):
     text = "Er PPER O\ngeht VVFIN O\n. $. O\n"
     assert pairs(read(tmp_path, text, Pos(tags=12), "deu")) == ["Er/PRON geht/VERB ./."]
 

@@ -157,7 +157,7 @@ def test_folders_without_test_files(tmp_path):
         Ner().files(str(tmp_path / "no"))
     with pytest.raises(ValueError, match="no test file"):
         names(tmp_path, "en.train.tsv")
-    with pytest.raises(ValueError, match="rename DE.tsv to de.tsv"):
+    with pytest.raises(ValueError, match="DE.tsv: .* rename it de.tsv"):
         names(tmp_path, "DE.tsv")
 
 
@@ -173,3 +173,10 @@ def test_comments_before_the_first_row_are_left_out(tmp_path):
     assert (row.texts, row.label) == (("a", "b"), "neutral")
     path.write_text("# a\tb\tneutral\nc\td\tneutral\n")
     assert len(Xnli().read(str(path), "de").rows) == 2
+
+
+def test_an_open_quote_is_named(tmp_path):
+    path = tmp_path / "de.csv"
+    path.write_text('CCAT,"open\n' + "CCAT,a text of some words\n" * 8_000)
+    with pytest.raises(ValueError, match=r"de.csv:\d+: field larger .* quote may be open"):
+        MlDoc().read(str(path), "de")
