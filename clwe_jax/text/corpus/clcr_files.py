@@ -28,22 +28,18 @@ def check(config: ClcrRun, workdir: str) -> None:
             f"config.clcr.entailment: the embedded world has no rows in {', '.join(unknown)}: give files "
             "(train, tests), or --config.clcr.entailment.seeds=0"
         )
-    for side, language in zip(("source", "target"), names):
-        model = getattr(settings, side)
+    models = {
+        "source": (settings.source, f"{names[0]} --config.data.dictionaries="),
+        "target": (settings.target, f"{names[1]} --config.data.dictionaries="),
+        "entailment.multilingual": (settings.entailment.multilingual, f"{names[1]},{names[0]}"),
+    }
+    for option, (model, learned) in models.items():
         path = model.partition(":")[2]
         if path and not os.path.isdir(path):
             raise FileNotFoundError(
-                f"config.clcr.{side}={model}: {path} is no folder. Train the model: "
-                f"--config=configs/mbert.py --workdir={path} --config.data.languages={language} "
-                "--config.data.dictionaries="
+                f"config.clcr.{option}={model}: {path} is no folder. Train the model: "
+                f"--config=configs/mbert.py --workdir={path} --config.data.languages={learned}"
             )
-    path = settings.entailment.multilingual.partition(":")[2]
-    if path and not os.path.isdir(path):
-        raise FileNotFoundError(
-            f"config.clcr.entailment.multilingual={settings.entailment.multilingual}: {path} is no "
-            f"folder. Train the model: --config=configs/mbert.py --workdir={path} "
-            f"--config.data.languages={names[1]},{names[0]}"
-        )
     for folder in filter(None, map(str.strip, settings.hub.split(","))):
         if not os.path.isfile(os.path.join(folder, "clcr.json")):
             raise FileNotFoundError(

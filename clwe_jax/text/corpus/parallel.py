@@ -28,14 +28,16 @@ from clwe_jax.text.corpus import parallel_files, tmx, verse_files
 from clwe_jax.text.corpus.parallel_files import COLUMNS, HELP, LINES, UNITS, VERSES, Bitext
 from clwe_jax.text.corpus.verse_files import Faults, Verses
 from clwe_jax.text.corpus.verse_references import Selection
-from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
+from clwe_jax.text.lines import LineCounts, iterate_lines, split_cells, warn_of_repairs
 from clwe_jax.text.unpacking import open_binary
 from clwe_jax.text.words.languages import find_name
 
 _Read = tuple[
     list[tuple[str, str]], dict[str, int]
 ]  # sentence pairs; kind of fault -> lines left out
+_CACHE_VERSION = "2"  # of what the readers make of a file
 _SAMPLED = 1_000  # lines of a table that show which columns are text
+_REPEATED = 20  # rows of a table for each value, from which a column is a label such as a language
 _NO_TEXT = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?|(https?|file)://\S+|", re.IGNORECASE)
 
 
@@ -175,7 +177,7 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
         texts=texts,
         pairs={pair: np.concatenate(tables) for pair, tables in parts.items()},
         skipped=skip_counts,
-        files=tuple(sorted(set().union(*(files.paths for files in bitexts)))),
+        files=tuple(sorted(set().union(*map(parallel_files.list_sources, bitexts)))),
         references=references,
     )
 
@@ -183,11 +185,13 @@ def read_all(place: str, languages: Sequence[str], option: str) -> Given:
 def as_lines(files: Bitext, reader: Reader) -> Bitext:
     """The same pairs in two files that TensorFlow reads line by line.
 
-    Those of other formats are written to the user's cache, under the stamps of what they come from.
+    Those of other formats are written to the user's cache, under stamps and times of what they come from.
     """
     if files.kind == LINES:
         return files
-    origin = [*map(stamps.stamp, files.paths), repr(files.selection), files.name]
+    origin = [_CACHE_VERSION, repr(files.selection), files.name]
+    for path in parallel_files.list_sources(files):
+        origin += [stamps.stamp(path), str(os.stat(path).st_mtime_ns)]
     digest = hashlib.blake2b("\n".join(origin).encode(), digest_size=8).hexdigest()
     folder = atomic.user_cache("parallel", digest)
     names = [f"{files.name}.{language}" for language in (files.source, files.target)]
@@ -282,8 +286,7 @@ def _lines(path: str) -> list[str]:
 
 def _read_verses(path: str) -> Verses:
     lines = _lines(path)
-    first = next((line for line in lines if line.strip()), "")
-    if verse_files.has_verses(first):
+    if verse_files.is_table(lines):
         return verse_files.read_table(path, lines)
     references = verse_files.references_beside(path)
     if len(lines) != len(references):
@@ -298,7 +301,7 @@ def _read_columns(files: Bitext, limit: int) -> _Read:
     [path] = files.paths
     faults = Faults(path)
     sentence_pairs = []
-    rows = [line.split("\t") for line in _lines(path)[: limit or None]]
+    rows = [split_cells(line) for line in _lines(path)[: limit or None]]
     first, second = _text_columns(rows[:_SAMPLED])
     for number, row in enumerate(rows, 1):
         if len(row) > second:
@@ -309,12 +312,18 @@ def _read_columns(files: Bitext, limit: int) -> _Read:
 
 
 def _text_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
-    """The first two columns that are no scores, numbers of sentences or addresses in most lines."""
+    """The first two columns with text: not one value in many rows, nor scores, numbers of sentences
+    or addresses in most of them."""
     width = statistics.mode(map(len, rows)) if rows else 0
     rows = [row for row in rows if len(row) == width]
-    empty = [sum(bool(_NO_TEXT.fullmatch(x.strip())) for x in column) for column in zip(*rows)]
-    text_columns = [c for c, count in enumerate(empty) if 2 * count <= len(rows)]
+    text_columns = [c for c, cells in enumerate(zip(*rows)) if _is_text(cells)]
     return (text_columns[0], text_columns[1]) if len(text_columns) > 1 else (0, 1)
+
+
+def _is_text(column: Sequence[str]) -> bool:
+    is_label = len(set(column)) <= max(1, len(column) // _REPEATED) < len(column)
+    others = sum(bool(_NO_TEXT.fullmatch(cell.strip())) for cell in column)
+    return not is_label and 2 * others <= len(column)
 
 
 def _read_lines(files: Bitext, limit: int) -> _Read:

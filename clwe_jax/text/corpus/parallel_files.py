@@ -45,7 +45,7 @@ _ADVICE = {
         "a few lines of Python make a verse file of it: docs/data.md#verse-files-of-usfm-and-osis",
     ),
 }
-_RENAME = "its name is none of those expected"
+_RENAME = "its name is none of those expected, or its first lines have no reference (MAT 5:12, tab)"
 _TRANSLATION = re.compile(r"([a-z]{2,3}(?:_[a-z]+)?)(?:-[^.]+)?\.(?:tsv|txt)", re.IGNORECASE)
 _NAMED = 3  # files that a message names
 _MARK = "@"  # between a place and the verses that are selected
@@ -146,7 +146,7 @@ def _in_folder(folder: str, languages: Sequence[str]) -> tuple[list[Bitext], lis
     sides: dict[str, dict[str, str]] = {}
     translations: dict[str, list[str]] = {}
     pairs = []
-    for name in sorted(os.listdir(folder)):
+    for name in unpacking.list_folder(folder):
         path = os.path.join(folder, name)
         begin, _, end = strip_compression(name).rpartition(".")
         if end == "tmx":
@@ -158,6 +158,12 @@ def _in_folder(folder: str, languages: Sequence[str]) -> tuple[list[Bitext], lis
     for begin, paths in sides.items():
         pairs += _of_two(begin, paths, languages)
     with_verses = [language for language in languages if language in translations]
+    if not pairs and len(translations) == len(with_verses) == 1:
+        [language] = with_verses
+        names = ", ".join(translations[language])
+        raise FileNotFoundError(
+            f"{folder} has verses in {language!r} alone ({names}): add those of another language"
+        )
     for source, target in itertools.combinations(with_verses, 2):
         first = translations[source]
         second = translations[target]
@@ -172,7 +178,7 @@ def _with_beginning(stem: str, languages: Sequence[str]) -> list[Bitext]:
     """The pairs of the files STEM.xx."""
     folder, begin = os.path.split(stem)
     files: dict[str, str] = {}
-    names = sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else []
+    names = unpacking.list_folder(folder or ".") if os.path.isdir(folder or ".") else []
     parts = (strip_compression(name).rpartition(".") for name in names)
     ends = {name: end for name, (first, _, end) in zip(names, parts) if first == begin}
     for name, end in ends.items():
@@ -231,13 +237,20 @@ def _language_of_verses(path: str, languages: Sequence[str]) -> str:
     match = _TRANSLATION.fullmatch(name)
     if not match or name == verse_files.VREF or not os.path.isfile(path):
         return ""
-    lines = iterate_lines(path)
-    first = next((line for line in lines if line.strip()), "")
-    if not verse_files.has_verses(first):
-        beside = os.path.join(os.path.dirname(path), verse_files.VREF)
-        if name.endswith(".tsv") or not (os.path.isfile(beside) or _has_vref_lines(path)):
+    if len(unpacking.list_members(path)) > 1:
+        return ""  # OPUS' archive of the files beside it
+    if not verse_files.is_table(iterate_lines(path)):
+        if name.endswith(".tsv"):
+            return ""
+        if not verse_files.find_references(path) and not _has_vref_lines(path):
             return ""
     return name_in(match[1].lower(), languages)
+
+
+def list_sources(files: Bitext) -> list[str]:
+    """The files from which the text of a language pair follows: of verses, also their references."""
+    references = map(verse_files.find_references, files.paths if files.kind == VERSES else ())
+    return [*files.paths, *sorted(set(references) - {""})]
 
 
 def _has_vref_lines(path: str) -> bool:

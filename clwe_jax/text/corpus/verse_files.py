@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 from typing import Iterable, Mapping, Sequence
 
@@ -12,6 +13,8 @@ from clwe_jax.text.lines import fault, iterate_lines, quote_line
 
 VREF = "vref.txt"
 _JOINED = "<range>"  # the vref layout's mark of a verse that belongs to the one before
+_ALONE = f"{_JOINED} without a verse right before it"
+_PROBED = 3  # lines that show whether a file is a table of verses
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,10 +40,11 @@ class Verses:
         return Verses(texts, joined, self.skipped)
 
 
-def has_verses(line: str) -> bool:
-    """Whether a line begins with a reference and a tab."""
-    reference, tab, _ = line.partition("\t")
-    return bool(tab and verse_references.parse(reference))
+def is_table(lines: Iterable[str]) -> bool:
+    """Whether one of the first lines begins with a reference and a tab; a header may stand before it."""
+    first = itertools.islice(filter(str.strip, lines), _PROBED)
+    parts = (line.partition("\t") for line in first)
+    return any(tab and verse_references.parse(reference) for reference, tab, _ in parts)
 
 
 def read_table(path: str, lines: Iterable[str]) -> Verses:
@@ -64,11 +68,13 @@ def read_table(path: str, lines: Iterable[str]) -> Verses:
         elif text == _JOINED and head:
             spans[head] += verses
         elif text == _JOINED:
-            faults.add(f"{_JOINED} before any verse", number)
+            faults.add(_ALONE, number)
         elif text:
             head = verses[0]
             texts[head] = f"{texts[head]} {text}" if head in texts else text
             spans.setdefault(head, []).extend(x for x in verses if x not in spans.get(head, ()))
+        else:
+            head = ""
     joined = {key: tuple(verses) for key, verses in spans.items() if len(verses) > 1}
     return Verses(texts, joined, faults.counts)
 
@@ -84,7 +90,7 @@ def read_vref(path: str, lines: Sequence[str], references: Sequence[str]) -> Ver
         if text != _JOINED:
             head = reference if text else ""
         elif not head:
-            faults.add(f"{_JOINED} after an empty line", number)
+            faults.add(_ALONE, number)
         if not head:
             continue
         spans.setdefault(head, []).append(reference)
@@ -94,10 +100,16 @@ def read_vref(path: str, lines: Sequence[str], references: Sequence[str]) -> Ver
     return Verses(texts, joined, faults.counts)
 
 
+def find_references(path: str) -> str:
+    """The file `vref.txt` beside a file; '' without one."""
+    beside = os.path.join(os.path.dirname(path), VREF)
+    return beside if os.path.isfile(beside) else ""
+
+
 def references_beside(path: str) -> list[str]:
     """The references of the vref layout for a file: those of `vref.txt` beside it, or the usual ones."""
-    beside = os.path.join(os.path.dirname(path), VREF)
-    if not os.path.isfile(beside):
+    beside = find_references(path)
+    if not beside:
         return list(verse_references.of_vref())
     references = []
     for number, name in enumerate(iterate_lines(beside), 1):

@@ -2,6 +2,8 @@
 
 import dataclasses
 import gzip
+import os
+import zipfile
 
 from absl import logging
 import pytest
@@ -197,3 +199,62 @@ def test_an_unread_file_is_named(tmp_path, name, advice):
     (tmp_path / "README").write_text("a\n")
     with pytest.raises(FileNotFoundError, match=f"{name}, .*{advice}"):
         read_all(str(tmp_path))
+
+
+def test_the_cache_knows_times_and_references(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write(tmp_path, vref__txt="GEN 1:1\nGEN 1:2\n", en__txt="one\ntwo\n", sw__txt="moja\n\n")
+
+    def source():
+        [files] = parallel.find(str(tmp_path), ("en", "sw"), "data.pairs")
+        return parallel.as_lines(files, parallel.Reader()).paths[0]
+
+    first = source()
+    assert source() == first
+    write(tmp_path, vref__txt="GEN 1:1\nGEN 1:3\n")
+    second = source()
+    assert second != first
+    os.utime(tmp_path / "en.txt", (1, 1))  # a correction of equal length may leave the stamp
+    third = source()
+    assert third != second
+    monkeypatch.setattr(parallel, "_CACHE_VERSION", "another release's readers")
+    assert source() != third
+
+
+def test_hidden_files_and_archives_of_the_files_beside_them_are_no_text(tmp_path):
+    write(tmp_path, Tanzil__en_de__en=EN, Tanzil__en_de__de=DE)
+    (tmp_path / "._Tanzil.en-de.de").write_bytes(b"\0\x05\x16\x07")
+    (tmp_path / "._en.tsv").write_bytes(b"\0\x05\x16\x07")
+    with zipfile.ZipFile(tmp_path / "de-en.txt.zip", "w") as archive:
+        archive.writestr("Tanzil.en-de.en", EN)
+        archive.writestr("Tanzil.en-de.de", DE)
+    assert read_all(str(tmp_path)) == {("en", "de"): PAIRS}
+
+
+def test_a_lone_bible_is_named(tmp_path):
+    write(tmp_path, de__tsv="MAT 1:1\teins\n")
+    with pytest.raises(FileNotFoundError, match=r"verses in 'de' alone \(.*/de.tsv\)"):
+        read_all(str(tmp_path))
+    write(tmp_path, en__tsv="ref\ttext\nMAT 1:1\tone\n")  # a header is no reason to drop it
+    assert read_all(str(tmp_path)) == {("en", "de"): (["one"], ["eins"])}
+    write(tmp_path, en__tsv="one\tmore\n", de__tsv="eins\tmehr\n")
+    with pytest.raises(FileNotFoundError, match="its first lines have no reference"):
+        read_all(str(tmp_path))
+
+
+@pytest.mark.parametrize("count", [1, 50])
+def test_a_column_of_one_value_is_no_sentence(tmp_path, count):
+    """As the tables of the Tatoeba Challenge, which begin with the languages."""
+    rows = [f"eng\tdeu\t{a}{n}\t{b}{n}\n" for n in range(count) for a, b in zip(*PAIRS)]
+    write(tmp_path, en_de__tsv="".join(rows))
+    [(source, target)] = read_all(str(tmp_path)).values()
+    assert (source[0], target[0], len(source)) == ("a cat0", "eine Katze0", 2 * count)
+    write(tmp_path, en_de__tsv="a\tA\na\tB\n")  # a sentence may have several translations
+    assert read_all(str(tmp_path)) == {("en", "de"): (["a", "a"], ["A", "B"])}
+
+
+def test_quotes_of_a_table_are_those_of_csv(tmp_path):
+    write(tmp_path, en_de__tsv='"He said ""yes"""\t"Er sagte ""ja"""\n"a"\t"b"\n')
+    assert read_all(str(tmp_path)) == {
+        ("en", "de"): (['He said "yes"', '"a"'], ['Er sagte "ja"', '"b"'])
+    }

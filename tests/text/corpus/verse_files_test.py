@@ -20,6 +20,13 @@ def write(folder, **files):
     return str(folder)
 
 
+def test_an_empty_verse_has_no_range():
+    lines = ["MAT 5:3\ta", "MAT 5:4\t", "MAT 5:5\t<range>"]
+    verses = verse_files.read_table("en.tsv", lines)
+    assert verses.texts == {"MAT 5:3": "a"} and not verses.joined
+    assert any("without a verse right before it (line 3 first)" in x for x in verses.skipped)
+
+
 @pytest.fixture
 def verses(tmp_path):
     return write(tmp_path, en__tsv=EN, kab__tsv=KAB, swh_Biblia__tsv=SW, notes__txt="a text\n")
@@ -139,8 +146,9 @@ def test_the_vref_layout(tmp_path):
     write(tmp_path, eng_web__txt="In\n\nthree\nfour\n", aai_aai__txt="<range>\nA\n<range>\nB\n")
     given = parallel.read_all(str(tmp_path), ("en", "aai"), "data.pairs")
     assert given.sentences == {"en": ["In", "three", "four"], "aai": ["A", "B"]}
+    assert str(tmp_path / "vref.txt") in given.files
     assert given.pairs["en", "aai"].tolist() == [[2, 1]]  # English lacks the second of 'A'
-    assert any("<range> after an empty line (line 1 first)" in x for x in given.skipped)
+    assert any("<range> without a verse right before it (line 1 first)" in x for x in given.skipped)
     write(tmp_path, aai_aai__txt="A\n")
     with pytest.raises(ValueError, match="aai-aai.txt .*1 .*vref.txt 4"):
         parallel.read_all(str(tmp_path), ("en", "aai"), "data.pairs")
