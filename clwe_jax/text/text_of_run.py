@@ -174,7 +174,7 @@ def check(config: options.Run, workdir: str) -> None:
     if source.startswith("text:") and config.reads_text:
         corpora.TextCorpus(folders["text"], languages).check()
     if yours["dictionaries"] and not source.startswith("batches:"):  # these hold translations
-        training_dictionary.check(config, yours["dictionaries"])
+        training_dictionary.files(config, yours["dictionaries"])
     dictionary_files.tests(yours["tests"], languages)
     for option, place in given_pairs(config, workdir).items():
         parallel.find(place, languages, option)

@@ -14,13 +14,12 @@ def adopt_options(config: CompareRun) -> CompareRun:
 
     Test words that are nowhere given are taken from the dictionaries.
     """
-    place = config.data.dictionaries
+    places = filter(os.path.isdir, config.data.dictionaries.split(","))
     bli = config.evals.get("bli")
     if not config.has_own_data or bli is None or bli.data not in ("", options.SOURCE):
         return config
     languages = options.languages(config)
-    if os.path.isdir(place) and any(
-        set(pair) <= set(languages) for pair in test_dictionaries.files(place, languages)
-    ):
-        return options.with_values(config, {"evals.bli.data": place})
+    for place in places:
+        if any(set(pair) <= set(languages) for pair in test_dictionaries.files(place, languages)):
+            return options.with_values(config, {"evals.bli.data": place})
     return config

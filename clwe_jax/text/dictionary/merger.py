@@ -86,8 +86,7 @@ def read_files(
     windows = {}
     for path, left, right, _ in files:
         if not right:
-            reader = _read_jmdict if left else _read_kaikki
-            reader(path, merger, languages)
+            _read_entries(path, left, merger, languages)
             continue
         pairs = read_pairs(path)
         if merger.looks_swapped(left, right, pairs):
@@ -111,29 +110,22 @@ def read_files(
     return {"skipped": skip_counts, "windows": windows}
 
 
-def _read_jmdict(path: str, merger: Merger, languages: Sequence[str] | None) -> None:
-    by_language: dict[str, tuple[list[str], list[str]]] = {}
-    for word, code, gloss in jmdict.iterate(path):
-        language = name_in(code, languages)
-        if languages is None or language in languages:
-            left, right = by_language.setdefault(language, ([], []))
+def _read_entries(path: str, source: str, merger: Merger, languages: Sequence[str] | None) -> None:
+    """Reads JMdict, whose words are in a language, or a file of kaikki.org, whose glosses are English."""
+    if source:
+        entries = ((source, word, code, gloss) for word, code, gloss in jmdict.iterate(path))
+    else:
+        english = name_in("en", languages)
+        entries = ((code, word, english, gloss) for code, word, gloss in kaikki.iterate(path))
+    by_pair: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    for code, word, other_code, gloss in entries:
+        pair = name_in(code, languages), name_in(other_code, languages)
+        if languages is None or set(pair) <= set(languages):
+            left, right = by_pair.setdefault(pair, ([], []))
             left.append(word)
             right.append(gloss)
-    for language in sorted(by_language):
-        _add(merger, name_in("ja", languages), language, *by_language[language])
-
-
-def _read_kaikki(path: str, merger: Merger, languages: Sequence[str] | None) -> None:
-    by_language: dict[str, tuple[list[str], list[str]]] = {}
-    english = name_in("en", languages)
-    for code, word, translation in kaikki.iterate(path):
-        language = name_in(code, languages)
-        if languages is None or {language, english} <= set(languages):
-            left, right = by_language.setdefault(language, ([], []))
-            left.append(word)
-            right.append(translation)
-    for language in sorted(by_language):
-        _add(merger, language, english, *by_language[language])
+    for pair in sorted(by_pair):
+        _add(merger, *pair, *by_pair[pair])
 
 
 def _add(merger: Merger, left: str, right: str, words: list[str], others: list[str]) -> None:

@@ -12,7 +12,7 @@ from absl import logging
 
 from clwe_jax.text.corpus import test_files
 from clwe_jax.text.dictionary import pair_files
-from clwe_jax.text.words.languages import IN_NAMES, name_in
+from clwe_jax.text.words.languages import IN_NAMES
 from clwe_jax.text.dictionary.pair_files import TEST_SPLITS, PairFile
 from clwe_jax.text.unpacking import ENDING
 from clwe_jax.text.words.normalize import Normalizer
@@ -52,9 +52,7 @@ def files(
     for match in test_files.match_names(
         directory, _NAME, "config.evals.bli.data", expected, required
     ):
-        source = name_in(match[1], languages)
-        target = name_in(match[2], languages)
-        file = PairFile(os.path.join(directory, match[0]), source, target, match[3])
+        file = pair_files.parse_name(os.path.join(directory, match[0]), languages)
         by_pair.setdefault((file.source, file.target), file)
     return by_pair
 

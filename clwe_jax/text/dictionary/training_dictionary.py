@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import Any, Mapping, Sequence
 
 from absl import logging
 
-from clwe_jax import atomic, options
+from clwe_jax import options
 from clwe_jax.options.static import StaticRun
 from clwe_jax.text import dictionary as dictionaries, stamps as file_stamps
 from clwe_jax.text.dictionary import pair_files, test_dictionaries
@@ -41,7 +40,8 @@ def load(
     languages = options.languages(config)
     place: str | list[str] = folders["dictionaries"]
     if _split_name(config):
-        place = _split(config, folders["dictionaries"], workdir)
+        rejected = dictionary_files.find_rejected(place, languages)
+        place = [*_split_files(config, place), *(file.path for file in rejected)]
     dictionary = dictionaries.load(
         place,
         languages,
@@ -74,24 +74,16 @@ def _warn_of_traditional(words: Sequence[str]) -> None:
         )
 
 
-def check(config: options.Run, directory: str) -> None:
-    """Finds the dictionary files that `load` reads, and reads none.
-
-    Raises:
-      FileNotFoundError, ValueError: as of `load`.
-    """
-    files(config, directory)
-
-
 def files(config: options.Run, directory: str) -> list[str]:
     """The paths of the dictionary files that `load` reads; errors as of `load`."""
-    if _split_name(config):
-        return _split_files(config, directory)
     languages = options.languages(config)
-    pivot = config.data.dictionary_pivot
-    listed = dictionary_files.find(directory, languages, pivot)
-    listed += dictionary_files.find_rejected(directory, languages)
-    return [file.path for file in listed]
+    if _split_name(config):
+        paths = _split_files(config, directory)
+    else:
+        listed = dictionary_files.find(directory, languages, config.data.dictionary_pivot)
+        paths = [file.path for file in listed]
+    rejected = dictionary_files.find_rejected(directory, languages)
+    return [*paths, *(file.path for file in rejected)]
 
 
 def stamps(
@@ -183,21 +175,6 @@ def excludes_tests(config: options.Run) -> bool:
 def _split_name(config: options.Run) -> str:
     """`align.split`; '' for language models, which have no such option."""
     return config.align.split if isinstance(config, StaticRun) else ""
-
-
-def _split(config: options.Run, directory: str, workdir: str) -> list[str]:
-    """Copies the files `xx-yy.{split}.txt` to `xx-yy.txt`, the names that `dictionary.load` reads."""
-    split = config.align.split
-    folder = os.path.join(workdir, "cache", f"split-{split}")
-    os.makedirs(folder, exist_ok=True)
-    copies = []
-    for original in _split_files(config, directory):
-        path = os.path.join(folder, os.path.basename(original).replace(f".{split}.", ".", 1))
-        with open(original, "rb") as file:
-            atomic.write(path, file.read())
-        shutil.copystat(original, path)  # the cache of the merged dictionary depends on times
-        copies.append(path)
-    return copies
 
 
 def _split_files(config: options.Run, directory: str) -> list[str]:

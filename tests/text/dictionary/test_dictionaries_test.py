@@ -2,7 +2,9 @@
 
 import pytest
 
-from clwe_jax.text.dictionary import pair_files, test_dictionaries
+from clwe_jax import options
+from clwe_jax.options.compare import CompareRun
+from clwe_jax.text.dictionary import compared_words, pair_files, test_dictionaries
 from clwe_jax.text.words.normalize import Normalizer
 
 
@@ -19,3 +21,13 @@ def test_a_word_of_no_characters_is_no_test_word(tmp_path, said):
     assert r"'\xad z'" in said.text and r"'Baum \xad'" in said.text
     with pytest.raises(ValueError, match="holds no pairs"):
         read(path, "\u00ad z\n")
+
+
+def test_a_comparison_finds_the_test_words_of_several_folders(tmp_path):
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "de-en.5000-6500.txt").write_text("Haus house\n")
+    places = f"{tmp_path / 'whole'},{tmp_path / 'parts'}"
+    values = {"data.source": "text:corpus", "data.languages": "de,en", "data.dictionaries": places}
+    config = compared_words.adopt_options(options.with_values(CompareRun(), values))
+    assert config.evals["bli"].data == str(tmp_path / "parts")

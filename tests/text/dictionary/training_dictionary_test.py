@@ -142,6 +142,18 @@ def test_a_split_of_the_dictionaries(muse, tmp_path):
         load(config, muse, tmp_path)
 
 
+def test_a_split_has_no_rejected_pairs(muse, tmp_path):
+    config = with_values(configured("static"), {"align.split": "0-5000"})
+    rejected = os.path.join(muse, "en-de.not.txt")
+    with open(rejected, "w") as file:
+        file.write("room Raum\n")
+    found = load(config, muse, tmp_path)
+    assert found.pairs("de", "en") == [("haus", "house"), ("ding", "dog")]
+    assert found.rejected_pairs("de", "en") == {("raum", "room")}
+    part = os.path.join(muse, "de-en.0-5000.txt")
+    assert training_dictionary.files(config, muse) == [part, rejected]
+
+
 def test_test_pairs_of_the_other_direction_are_counted(muse, tmp_path, caplog):
     config = configured("static")
     tests = test_dictionaries.find(muse, ("de", "en"), Normalizer())
