@@ -11,6 +11,7 @@ import os
 from typing import Iterable, Mapping
 
 from clwe_jax import atomic
+from clwe_jax.text import unpacking
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.vocab import json_vocab, laser, subword_vocab, whole_words, word_vocab, xlm
 from clwe_jax.text.vocab.base_vocab import LONGEST_WORD, SPECIALS, Vocabulary
@@ -38,12 +39,7 @@ def load(path: str) -> Vocabulary:
       FileNotFoundError: no vocabulary at `path`.
       ValueError: the content of the file does not fit its name.
     """
-    # BERT's own vocab.txt has no settings beside it, and takes Han characters as words.
-    split_han = True
     if os.path.isdir(path):
-        settings = os.path.join(path, subword_vocab.SETTINGS_FILE)
-        if os.path.exists(settings):  # or the pieces of RoBERTa, in a file of this name
-            split_han = atomic.read_json(settings).get("split_han", True)
         inside = [os.path.join(path, name) for name in _FILES]
         inside += sorted(glob.glob(os.path.join(glob.escape(path), f"*{_CODES}")))
         path = next((name for name in inside if os.path.exists(name)), path)
@@ -55,14 +51,14 @@ def load(path: str) -> Vocabulary:
         )
     if path.endswith(_CODES):
         return laser.read(path, path.removesuffix(_CODES) + ".fvocab")
-    with open(path, "rb") as file:
+    with unpacking.unpack(path) as file:
         content = file.read()
     try:
         if os.path.basename(path) == xlm.FILE:
             return xlm.load(path)
         if os.path.basename(path) == json_vocab.FILE:
             return json_vocab.read(content.decode())
-        if path.endswith(".model"):
+        if unpacking.strip_compression(path).endswith(".model"):
             return subword_vocab.SentencePieceVocabulary(content)
         lines = [x.removesuffix("\r") for x in content.decode("utf-8-sig").split("\n")]
         if word_vocab.is_word_list(lines):
@@ -70,7 +66,7 @@ def load(path: str) -> Vocabulary:
         # A line is an id of the model's weights, also an empty one.
         while lines and not lines[-1]:
             lines.pop()
-        return subword_vocab.WordPieceVocabulary(lines, split_han)
+        return subword_vocab.WordPieceVocabulary(lines, _splits_han(os.path.dirname(path)))
     except RuntimeError as error:
         raise ValueError(f"{path} is not a SentencePiece model: {error}") from error
     except UnicodeDecodeError as error:
@@ -80,6 +76,14 @@ def load(path: str) -> Vocabulary:
         ) from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def _splits_han(folder: str) -> bool:
+    """Whether pieces in a folder take Han characters as words, as those of BERT, which has no settings."""
+    settings = os.path.join(folder, subword_vocab.SETTINGS_FILE)
+    if not os.path.exists(settings):
+        return True
+    return atomic.read_json(settings).get("split_han", True)  # or RoBERTa's pieces, of this name
 
 
 def train(
@@ -117,7 +121,10 @@ def train(
         if count > 0 and 0 < len(word) <= LONGEST_WORD and word not in SPECIALS
     }
     if not words:
-        raise ValueError("There are no words to train a vocabulary from: is the text empty?")
+        raise ValueError(
+            "There are no words to train a vocabulary from: is the text empty, or config.vocab.min_count "
+            "above the count of every word?"
+        )
     if listed_share and kind not in whole_words.KINDS:
         raise ValueError(
             f"config.vocab.dictionary_share={listed_share} puts whole words into a vocabulary of "

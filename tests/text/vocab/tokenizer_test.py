@@ -93,6 +93,11 @@ def test_no_text_and_no_vocabulary():
         build(None)
 
 
+def test_no_word_is_frequent_enough(corpus):
+    with pytest.raises(ValueError, match="config.vocab.min_count above the count of every word"):
+        build(corpus, min_count=1_000_000)
+
+
 def test_languages_are_known_by_number(tokenizer):
     assert [tokenizer.language_id(name) for name in ("en", "de", "zh")] == [0, 1, 2]
     with pytest.raises(ValueError, match="'dee' .*de, en"):

@@ -1,5 +1,6 @@
 """Vocabularies: encoding against slow oracles, training, files; bad input."""
 
+import gzip
 import os
 
 import numpy as np
@@ -234,6 +235,16 @@ def test_loads_a_bert_file(tmp_path):
     # Lines end only at newlines; str.splitlines would split at more characters.
     path.write_text("\n".join(BERT) + "\nx\u2028y\n", encoding="utf-8")
     assert vocab.load(str(path)).pieces[-1] == "x\u2028y"
+
+
+def test_a_file_has_the_settings_beside_it(tmp_path):
+    subword_vocab.WordPieceVocabulary([*BERT, "世界"], split_han=False).save(str(tmp_path))
+    pieces = tmp_path / "vocab.txt"
+    for path in (tmp_path, pieces):
+        assert vocab.load(str(path)).encode_word("世界") == [len(BERT)]
+    packed = tmp_path / "vocab.txt.gz"
+    packed.write_bytes(gzip.compress(pieces.read_bytes()))
+    assert vocab.load(str(packed)).encode_word("世界") == [len(BERT)]
 
 
 def test_loads_models_with_other_special_pieces(tmp_path):
