@@ -204,7 +204,7 @@ def record(figures: Mapping[str, float], options: Any, facts: Mapping[str, Any] 
     folder = rows.folder_of_benchmark(name, values.get("seed"))
     os.makedirs(folder, exist_ok=True)
     how = {x: y for x, y in values.items() if x.replace("_", "-") not in rows.PLACES}
-    recorder = records.Recorder(folder, how, values.get("seed"), started=STARTED)
+    recorder = records.Recorder(folder, how, values.get("seed"), is_new=True, started=STARTED)
     recorder.write(figures, facts={x: str(y) for x, y in facts.items()})
     print(f"To keep these figures: python -m benchmarks.ledger add {folder}")
 

@@ -21,8 +21,9 @@ _ENDS = ("_low", "_high")
 class Recorder:
     """Measures the time and memory of a command from here on, and writes its record.
 
-    An interrupted command that goes on adds to the time in its record. A command that works on the
-    finished run of another one adds its time and is listed after it.
+    A command adds to the time in the record that is there, of an interrupted or a finished run. One that
+    works on the finished run of another command is listed after it. Until there are new figures, the record of
+    a finished run stays as it is, apart from its time and memory.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class Recorder:
         options: Mapping[str, Any],
         seed: int | None = None,
         is_rerun: bool = False,
+        is_new: bool = False,
         started: tuple[float, float] | None = None,
     ) -> None:
         """Starts the clocks; writes nothing.
@@ -40,12 +42,14 @@ class Recorder:
           options: all options, as JSON values.
           seed: the seed; None for a command without one.
           is_rerun: whether the command works on a finished run, whose command stays the first.
+          is_new: whether the command keeps nothing of a run before, whose record it replaces.
           started: wall and processor seconds at an earlier start; None: as of `time_parts.begin`.
         """
         self._path = os.path.join(folder, FILE)
         self._options = options
         self._seed = seed
         self._is_rerun = is_rerun
+        self._is_new = is_new
         self._started = time_parts.ClockReading(*started, {}) if started else time_parts.begin()
         self._before: dict[str, Any] | None = None
         self._made: dict[str, Any] = {}
@@ -75,7 +79,7 @@ class Recorder:
           more: further facts, values that JSON can hold.
         """
         if self._before is None:
-            self._before = self._read()
+            self._before = {} if self._is_new else self._read()
             # As the command began: files may change while it runs.
             self._made = {
                 "options": self._options,
@@ -85,45 +89,47 @@ class Recorder:
         old = self._before
         seconds = old.get("seconds", {})
         peak = environment.peak_memory()
+        processor = time_parts.read().processor - self._started.processor
+        cost = {
+            "starts": old.get("starts", 0) + 1,
+            "seconds": {
+                "wall": round(seconds.get("wall", 0) + self.seconds, 2),
+                "processor": round(seconds.get("processor", 0) + processor, 2),
+            },
+            "memory": {
+                name: max(size, old.get("memory", {}).get(name, 0)) for name, size in peak.items()
+            },
+        }
+        if figures is None and old.get("finished"):
+            # The folder still has these figures, and a command that fails leaves them.
+            atomic.write_json(self._path, {**old, **cost})
+            return
         command = shlex.join(environment.command())
-        commands = [*(x for x in old.get("commands", ()) if x != command), command]
+        before = old if self._is_rerun else {}
+        commands = [*(x for x in before.get("commands", ()) if x != command), command]
         atomic.write_json(
             self._path,
             {
                 "commands": commands,
                 "finished": figures is not None,
-                "starts": old.get("starts", 0) + 1,
+                **cost,
                 **self._made,
                 "date": time.strftime("%Y-%m-%d", time.gmtime()),
                 "versions": environment.versions(),
                 "machine": environment.machine(),
                 **({} if self._seed is None else {"seed": self._seed}),
-                "seconds": {
-                    "wall": round(seconds.get("wall", 0) + self.seconds, 2),
-                    "processor": round(
-                        seconds.get("processor", 0)
-                        + time_parts.read().processor
-                        - self._started.processor,
-                        2,
-                    ),
-                },
-                "memory": {
-                    name: max(size, old.get("memory", {}).get(name, 0))
-                    for name, size in peak.items()
-                },
                 **more,
                 "figures": with_intervals(figures or {}),
-                **_pack_outcomes(_old_outcomes(old, figures or {}) | outcomes),
+                **_pack_outcomes(_old_outcomes(before, figures or {}) | outcomes),
             },
         )
 
     def _read(self) -> dict[str, Any]:
-        """The record of the same command that was interrupted, or of the run that is measured again."""
+        """The record that the command goes on from; {} for none."""
         try:
-            earlier = read(os.path.dirname(self._path))
+            return read(os.path.dirname(self._path))
         except (FileNotFoundError, ValueError):
             return {}
-        return earlier if self._is_rerun or not earlier["finished"] else {}
 
 
 def read(folder: str) -> dict[str, Any]:

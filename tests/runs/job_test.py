@@ -304,6 +304,21 @@ def test_a_later_start_that_fails_keeps_the_run(config, tmp_path):
     assert (tmp_path / "config.json").exists() and (tmp_path / "vocab" / "text.json").exists()
 
 
+def test_a_start_that_fails_leaves_the_record_of_a_finished_run(config, tmp_path):
+    Counting(config, str(tmp_path), []).run()
+    before = read(tmp_path / "record.json")
+    os.remove(tmp_path / "report.json")  # so that the job does its stages again
+    job = Failing(config, str(tmp_path), [])
+    job.writes_config = False
+    with pytest.raises(ValueError, match="second stage"):
+        job.run()
+    after = read(tmp_path / "record.json")
+    assert after["finished"] and after["figures"] == before["figures"]
+    assert after["outcomes"] == before["outcomes"] and after["items"] == before["items"]
+    # The time of all starts counts.
+    assert after["starts"] == 2 and after["seconds"]["wall"] > before["seconds"]["wall"]
+
+
 def test_options_are_checked_before_anything_is_written(config, tmp_path):
     class Wrong(Counting):
         def check(self):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.ledger import rows
+from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.runs import data_hashes, environment, record
 
 
@@ -73,14 +74,36 @@ def test_an_interrupted_command_adds_its_time(tmp_path, command):
     found = record.read(str(tmp_path))
     assert found["starts"] == 2 and 100 <= found["seconds"]["wall"] < 110
     assert len(found["commands"]) == 1
-    # A new run in the same folder starts from zero; a later evaluation does not.
+    # A later evaluation adds to it, and so does a training with more steps, whose command then makes the run.
     command("--config=configs/mbert.py", "--config.job=evaluate")
     again = record.Recorder(str(tmp_path), {}, is_rerun=True)
     again.write({"a": 2.0})
     found = record.read(str(tmp_path))
     assert found["starts"] == 3 and len(found["commands"]) == 2 and found["figures"] == {"a": 2.0}
+    command("--config=configs/mbert.py", "--config.train.steps=9")
     record.Recorder(str(tmp_path), {}).write({"a": 2.0})
+    found = record.read(str(tmp_path))
+    assert found["starts"] == 4 and found["seconds"]["wall"] >= 100
+    assert [rows.name_of(x) for x in found["commands"]] == ["mbert train.steps=9"]
+    # A benchmark keeps nothing of its last start.
+    record.Recorder(str(tmp_path), {}, is_new=True).write({"a": 2.0})
     assert record.read(str(tmp_path))["starts"] == 1
+
+
+def test_a_finished_record_stays_until_there_are_new_figures(tmp_path, command):
+    command("--config=configs/mbert.py")
+    outcomes = {"a": Outcomes(np.array([True, False]), np.arange(2))}
+    record.Recorder(str(tmp_path), {"seed": 3}).write({"a": 0.5}, outcomes)
+    first = record.read(str(tmp_path))
+    for is_rerun in (True, False):
+        command("--config=configs/mbert.py", "--config.job=evaluate")
+        record.Recorder(str(tmp_path), {"seed": 4}, is_rerun=is_rerun).write()  # and fails
+    later = record.read(str(tmp_path))
+    assert later.pop("starts") == 3 and first.pop("starts") == 1
+    assert {x: later[x] for x in later if first[x] != later[x]}.keys() <= {"seconds", "memory"}
+    # Figures that another evaluation has not measured keep their outcomes.
+    record.Recorder(str(tmp_path), {}, is_rerun=True).write({"a": 0.5, "b": 1.0})
+    assert record.outcomes(record.read(str(tmp_path)), "a").right.tolist() == [True, False]
 
 
 def test_hashes_follow_content(tmp_path):
