@@ -17,7 +17,6 @@ from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from benchmarks.ledger import rows
 from benchmarks.one_thread import ONE_THREAD
-from clwe_jax.runs import environment, record
 from clwe_jax.runs.environment import ROOT
 
 FOLDER = os.path.join("runs", "measured")
@@ -47,7 +46,7 @@ def measure(asked: Asked, ledger: str = rows.FOLDER) -> bool:
     """Runs the commands of rows again and writes the new rows; whether all ran.
 
     Prints a line a row, with the figures that differ by more than the intervals of both rows. A finished
-    run of this commit is not repeated, and an interrupted one goes on.
+    run of this commit is not repeated, and an interrupted one goes on; that of another commit is removed first.
     """
     waiting = collections.deque(choose_rows(rows.read(ledger), asked))
     state = _State(asked.hours * 3600)
@@ -130,7 +129,7 @@ def _run(row: Mapping[str, Any], core: int, peer: str) -> tuple[str, str]:
     """The folder of the finished run, and the last line of an error or ''."""
     folder = folder_of(row)
     place = os.path.join(ROOT, folder)
-    if _is_measured(place):
+    if rows.drop_stale_run(place, row["commands"]):
         return place, ""
     os.makedirs(place, exist_ok=True)
     log = os.path.join(place, "measure.log")
@@ -157,15 +156,6 @@ def _run(row: Mapping[str, Any], core: int, peer: str) -> tuple[str, str]:
             said = next((line for line in reversed(lines) if line.strip()), "")
             return place, f"exit status {status}: {said[:200]} ({log})"
     return place, ""
-
-
-def _is_measured(folder: str) -> bool:
-    """Whether a folder holds a finished run of this commit."""
-    try:
-        found = record.read(folder)
-    except (FileNotFoundError, ValueError):
-        return False
-    return found["finished"] and found.get("commit") == environment.commit().get("commit")
 
 
 def describe_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:

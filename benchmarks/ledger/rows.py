@@ -6,10 +6,11 @@ import json
 import os
 import re
 import shlex
-from typing import Any, Iterable, Mapping
+import shutil
+from typing import Any, Iterable, Mapping, Sequence
 
 from clwe_jax import atomic
-from clwe_jax.runs import record
+from clwe_jax.runs import environment, record
 from clwe_jax.runs.environment import ROOT
 
 FOLDER = os.path.join(ROOT, "benchmarks", "ledger")
@@ -104,6 +105,26 @@ def folder_of_benchmark(name: str, seed: int | None) -> str:
     """The folder of a benchmark's record, from the project's folder; a seed above 0 has its own."""
     slug = re.sub(r"[^\w.=,-]+", "_", name)
     return os.path.join("runs", "benchmarks", f"{slug}-{seed}" if seed else slug)
+
+
+def drop_stale_run(folder: str, commands: Sequence[str]) -> bool:
+    """Removes a folder with the run of another commit or of other commands.
+
+    Returns:
+      Whether the folder holds what all `commands` have made of this commit. If it holds what the first of them
+      have made, or an unfinished run, the commands go on there.
+    """
+    try:
+        found = record.read(folder)
+    except (FileNotFoundError, ValueError):
+        found = {}
+    code = environment.commit()
+    names = [name_of(command) for command in commands]
+    made = [name_of(command) for command in found.get("commands", ())]
+    if made and made == names[: len(made)] and code.items() <= found.items():
+        return found["finished"] and made == names
+    shutil.rmtree(folder, ignore_errors=True)
+    return False
 
 
 def _stem(path: str) -> str:

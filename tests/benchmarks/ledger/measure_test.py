@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.ledger import measure, rows
 
-# A benchmark that counts its starts and writes its record, as benchmarks/side_by_side.py does.
+# A command that counts its starts, writes its record and does nothing in a finished folder, as runs do.
 TOY = """
 import json, os, sys
 folder = sys.argv[1].partition("=")[2]
@@ -16,7 +16,10 @@ if folder == "broken":
     sys.exit("no such file: x.txt")
 place = os.path.join("runs", "benchmarks", f"toy_kind={folder}")
 os.makedirs(place, exist_ok=True)
-values = dict(commands=["python benchmarks/toy.py --kind=" + folder], finished=True, commit="new",
+if os.path.exists(os.path.join(place, "record.json")):
+    sys.exit()
+commit = open("commit").read()
+values = dict(commands=["python benchmarks/toy.py --kind=" + folder], finished=True, commit=commit,
               date="2020-03-01", figures={"a/acc": 0.7, "a, s": 2.0}, options={}, data=[],
               seconds={"processor": 1, "wall": 1})
 json.dump(values, open(os.path.join(place, "record.json"), "w"))
@@ -43,7 +46,9 @@ def checkout(tmp_path, monkeypatch):
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "toy.py").write_text(TOY)
     monkeypatch.setattr(measure, "ROOT", str(tmp_path))
-    monkeypatch.setattr(measure.environment, "commit", lambda: {"commit": "new"})
+    commit = tmp_path / "commit"
+    commit.write_text("new")
+    monkeypatch.setattr(rows.environment, "commit", lambda: {"commit": commit.read_text()})
     return tmp_path
 
 
@@ -70,6 +75,34 @@ def test_rows_are_measured_again_the_oldest_first(checkout, capsys):
     # A row of this commit is not measured twice; one of another commit is.
     measure.measure(measure.Asked("toy kind=[no]*"), ledger)
     assert (checkout / "starts").read_text().split() == ["old", "broken", "new"]
+    (checkout / "commit").write_text("newer")
+    assert measure.measure(measure.Asked("toy kind=old"), ledger)
+    assert (checkout / "starts").read_text().split() == ["old", "broken", "new", "old"]
+    assert {x["name"]: x["commit"] for x in rows.read(ledger)}["toy kind=old"] == "newer"
+
+
+def test_a_run_is_kept_if_its_commit_and_commands_are_the_same(tmp_path, monkeypatch):
+    now = {"commit": "new", "clean": True}
+    monkeypatch.setattr(rows.environment, "commit", lambda: now)
+    train = "python -m clwe_jax.main --config=configs/mbert.py"
+    commands = [train, f"{train} --config.job=evaluate"]
+
+    def is_finished(made, finished=True, **code):
+        folder = tmp_path / "run"
+        folder.mkdir(exist_ok=True)
+        made = [f"{command} --workdir={folder}" for command in made]
+        values = {"commands": made, "finished": finished, **now, **code}
+        (folder / "record.json").write_text(json.dumps(values))
+        return rows.drop_stale_run(str(folder), commands), folder.exists()
+
+    assert is_finished(commands) == (True, True)
+    # Stopped between two commands, or in one.
+    assert is_finished(commands[:1]) == is_finished(commands, finished=False) == (False, True)
+    assert is_finished(commands, commit="old") == (False, False)
+    assert is_finished(commands, commit="old", finished=False) == (False, False)
+    assert is_finished(commands, clean=False) == (False, False)
+    assert is_finished([f"{train} --config.train.steps=9"]) == (False, False)
+    assert not rows.drop_stale_run(str(tmp_path / "absent"), commands)
 
 
 def test_rows_beside_another_program_need_its_interpreter(capsys):
