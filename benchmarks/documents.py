@@ -6,7 +6,7 @@ configs/bible.py learns from the other books of the New Testament. Then the two 
 verse; cut into sentences at their own marks, without the verses' ends; and both again after a tenth of the lines of
 each side was deleted and a tenth joined to the line before. Two lines belong together if they share a verse; a link is
 right if its lines do. Luke is no test: the costs of `align.documents` were chosen on it. A language takes about a
-minute of one core, and finished runs are not repeated.
+minute of one core, and finished runs of a commit are not repeated.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Commands:
   python benchmarks/given_pairs.py --part=proposals   # the entries that this run proposes (clwe-jax lexicon)
 
 A run alone takes less than a minute of one core, that of all languages some minutes, one beside text
-three. John is left out of all of them. Finished runs stay in --out and are not repeated, so that a
+three. John is left out of all of them. Finished runs of a commit stay in --out and are not repeated, so that a
 command that was stopped goes on. Figures are fractions of the verses of John (of the sentences of
 Tatoeba) by CSLS and by plain cosine, of the dictionary's covered test words, and processor seconds from
 the files to the report.

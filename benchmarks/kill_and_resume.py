@@ -5,7 +5,7 @@
 Runs each job at a tiny scale unbroken, once, and then in batches: killed at random moments after it has
 kept something new, and started again with the same command after every kill. Prints whether the final
 arrays agree bit by bit, and exits with status 1 if they do not. What was done stays in --out, so that
-the same command goes on after a stop, and after --minutes.
+the same command goes on after a stop, and after --minutes; kills of other code do not count.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def main() -> None:
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     _SERVER.set_forkserver_preload(_IMPORTED)
     path = out / "kills.json"  # what was done, so that a command that was stopped goes on
-    done: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+    done = read_batches(path)
     late = lambda: 0 < arguments.minutes * 60 < time.monotonic() - began  # noqa: E731
     while not late():
         kills = {name: sum(x["kills"] for x in done if x["system"] == name) for name in names}
@@ -175,6 +175,12 @@ def main() -> None:
     figures |= {"kills": sum(x["kills"] for x in done), "arrays that differ": different}
     record(figures, arguments)
     sys.exit(bool(different))
+
+
+def read_batches(path: pathlib.Path) -> list[dict[str, Any]]:
+    """The batches of earlier starts with this code."""
+    done: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+    return [batch for batch in done if batch.get("code") == _code()]
 
 
 def batch(
@@ -222,6 +228,7 @@ def batch(
         print(f"{system}: {sorted(different)[:3]} differ; kept in {folder}/differs-{number}")
     return {
         "system": system,
+        "code": _code(),
         "runs": 1,
         "kills": killed,
         "arrays": len(one),

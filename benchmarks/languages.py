@@ -6,7 +6,7 @@ Command:
 Made-up languages (`many_languages.py`) whose n-th words translate the n-th word of English, made up
 too: text and a dictionary of the most frequent words for each, and sentences that say the same. Runs of
 configs/joint_dictionary.py:small with as many of them beside English as --counts says; then one
-language more is added to the last run's space. Finished runs stay in --out and are not repeated.
+language more is added to the last run's space. Finished runs of a commit stay in --out and are not repeated.
 """
 
 from __future__ import annotations
@@ -102,14 +102,16 @@ def main() -> None:
     )
     args = parser.parse_args()
     counts = [int(count) for count in args.counts.split(",")]
-    write(args.out, counts[-1] + 1, args.megabytes, args.entries)
+    # Texts and dictionaries of other sizes have other folders.
+    data = os.path.join(args.out, f"{args.megabytes:g}MB-{args.entries}")
+    write(data, counts[-1] + 1, args.megabytes, args.entries)
     given = dict(option.split("=", 1) for option in args.option)
     last = os.path.join(args.out, str(counts[-1]))
     runs = {str(count): range(count) for count in counts}
     runs[ADDED] = range(counts[-1], counts[-1] + 1)
     found: dict[str, float] = {}
     for name, numbers in runs.items():
-        options = options_of(args.out, [code(number) for number in numbers]) | given
+        options = options_of(data, [code(number) for number in numbers]) | given
         if name == ADDED:
             options["static.add_to"] = last
         folder = os.path.join(args.out, name)

@@ -4,7 +4,7 @@ Command, for each part of PARTS:
   python benchmarks/low_resource.py --part=default
 
 A run of configs/joint_dictionary.py:small for each language, beside English, with the dictionaries and
-tests of --data; each takes one to two minutes of one core. Finished runs stay in --out and are not
+tests of --data; each takes one to two minutes of one core. Finished runs of a commit stay in --out and are not
 repeated, so that a command that was stopped goes on. Figures are fractions of the test sentences of
 Tatoeba, by CSLS and by plain cosine, and of the dictionary's test words.
 """
@@ -40,8 +40,11 @@ def corpora(data: str, out: str, languages: list[str]) -> str:
     texts = {x: os.path.join(data, "low_resource", "text", x) for x in languages}
     for language, text in {"en": os.path.join(data, "text", "en"), **texts}.items():
         link = os.path.join(folder, language)
-        if not os.path.exists(link):
-            os.symlink(os.path.abspath(text), link)
+        text = os.path.abspath(text)
+        if os.path.lexists(link) and os.readlink(link) != text:
+            os.remove(link)  # to the text of another --data
+        if not os.path.lexists(link):
+            os.symlink(text, link)
     return folder
 
 

@@ -5,7 +5,7 @@
 Compiles each training step that differs, and its evaluations' programs, for a slice of v3: half a minute
 to two minutes each with XLA's CPU compiler over simulated devices, ten and more with a TPU's
 (`pip install -e '.[plan]'`). The CPU's memory is an upper bound: its yes is reliable, its no is not.
-Finished plans stay in --out and are not repeated. Hours assume 40% of the chips' peak.
+Finished plans of a commit stay in --out and are not repeated. Hours assume 40% of the chips' peak.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from side_by_side import record
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from clwe_jax import options  # noqa: E402
+from clwe_jax.runs import environment  # noqa: E402
 
 _PLAN = """
 import json, sys
@@ -97,8 +98,9 @@ def main() -> None:
     parser.add_argument("--out", default="runs/plans")
     args = parser.parse_args()
     found: dict[str, float] = {}
+    out = os.path.join(args.out, environment.commit().get("commit", ""))
     for name, (topology, names) in programs().items():
-        row = figures(planned(name, topology, args.out))
+        row = figures(planned(name, topology, out))
         print(
             f"{', '.join(names)} on {topology}:",
             {x: round(y, 3) for x, y in row.items()},

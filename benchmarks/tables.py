@@ -19,6 +19,9 @@ from typing import Iterable, Mapping, Sequence
 from scipy import stats
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, ROOT)
+from benchmarks.ledger import rows  # noqa: E402
+
 ABSENT = "–"  # the cell of a figure that no run has
 
 
@@ -84,11 +87,7 @@ def run(
       more: further flags.
       log: a file for the output; '': the terminal.
     """
-    name, colon, scale = config.partition(":")
-    command = [sys.executable, "-m", "clwe_jax.main"]
-    command += [f"--config=configs/{name}.py{colon}{scale}", f"--workdir={folder}"]
-    command += [f"--config.{path}={value}" for path, value in options.items()]
-    command += more
+    command = [sys.executable, *arguments_of(config, folder, options), *more]
     if not log:
         print(f"\n$ {shlex.join(command)}", flush=True)
         failed = subprocess.run(command, cwd=ROOT).returncode
@@ -99,6 +98,13 @@ def run(
     if failed:
         print(f"{folder} failed, see {log or 'above'}", flush=True)
     return not failed
+
+
+def arguments_of(config: str, folder: str, options: Mapping[str, object]) -> list[str]:
+    """What Python is given to run a config in a folder."""
+    name, colon, scale = config.partition(":")
+    words = ["-m", "clwe_jax.main", f"--config=configs/{name}.py{colon}{scale}"]
+    return [*words, f"--workdir={folder}", *(f"--config.{x}={y}" for x, y in options.items())]
 
 
 def figures(
@@ -117,17 +123,18 @@ def figures(
 
 
 def measured(config: str, folder: str, options: Mapping[str, object]) -> dict[str, float]:
-    """As `figures`, of a benchmark whose record needs every run: its output goes to FOLDER.log.
+    """The figures of a run of a benchmark, whose record is of one commit: its output goes to FOLDER.log.
+
+    A finished run of this commit with these options is taken; any other in the folder is removed.
 
     Raises:
       SystemExit: the run failed.
     """
-    found = read(folder)
-    if not found:
+    command = shlex.join(["python", *arguments_of(config, folder, options)])
+    if not rows.drop_stale_run(folder, [command]):
         if not run(config, folder, options, log=f"{folder}.log"):
             sys.exit(1)
-        found = read(folder)
-    return found
+    return read(folder)
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:

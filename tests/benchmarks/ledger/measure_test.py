@@ -1,6 +1,7 @@
 """Rows measured again: their order, what is repeated, and which figures count as different."""
 
 import json
+import shlex
 
 import pytest
 
@@ -134,3 +135,40 @@ def test_each_seed_of_a_benchmark_has_a_folder_of_its_own():
     row = {"name": "csls", "commands": ["python benchmarks/csls.py --seed=1"]}
     found = [measure.folder_of({**row, "seed": seed}) for seed in (0, 1, 2)]
     assert found == [f"runs/benchmarks/csls{end}" for end in ("", "-1", "-2")]
+
+
+def test_a_benchmark_takes_the_runs_of_this_commit_with_its_options(
+    tmp_path, monkeypatch, load_script
+):
+    tables = load_script("tables")
+    code = {"commit": "old"}
+    starts = []
+
+    def run(config, folder, options, log):
+        starts.append(dict(options))
+        words = tables.arguments_of(config, folder, options)
+        (tmp_path / "run").mkdir()
+        values = {"commands": [shlex.join(["python", *words])], "finished": True, **code}
+        (tmp_path / "run" / "record.json").write_text(json.dumps(values))
+        (tmp_path / "run" / "results.json").write_text(json.dumps({"a": len(starts)}))
+        return True
+
+    monkeypatch.setattr(tables, "run", run)
+    monkeypatch.setattr(rows.environment, "commit", lambda: code)
+    one, two = {"data.pairs": "one"}, {"data.pairs": "two"}
+    expected = [(one, 1), (one, 1), (two, 2), (two, 2)]
+    folder = str(tmp_path / "run")
+    found = [(x, tables.measured("bible:small", folder, x)["a"]) for x, _ in expected]
+    assert found == expected
+    code["commit"] = "new"
+    assert tables.measured("bible:small", folder, two) == {"a": 3}
+
+
+def test_kills_of_other_code_do_not_count(tmp_path, monkeypatch, load_script):
+    script = load_script("kill_and_resume")
+    monkeypatch.setattr(script, "_code", lambda: "new")
+    batches = [{"kills": 1}, {"kills": 2, "code": "old"}, {"kills": 4, "code": "new"}]
+    path = tmp_path / "kills.json"
+    path.write_text(json.dumps(batches))
+    assert script.read_batches(path) == batches[2:]
+    assert script.read_batches(tmp_path / "absent.json") == []
