@@ -23,6 +23,12 @@ _BLOCK = 1 << 20
 _WHOLE = 256 * _BLOCK
 # The value of an option that names the embedded world, which the package holds.
 POCKET = "pocket"
+# Options whose value names a file or folder even where it is a bare word; in others 'en' or 'mbert' may be a
+# folder by chance.
+_PLACES = re.compile(
+    r"(.*\.)?(add_to|data|development|dictionaries|exclude_dictionaries|gold|labelled|pairs|parallel|path|source"
+    r"|source_vectors|tags|target|target_vectors|tests|trained|wordnet|clcr\.hub)"
+)
 
 
 def hash_data(values: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -33,8 +39,8 @@ def hash_data(values: Mapping[str, Any]) -> list[dict[str, Any]]:
       is hashed by its options.
     """
     entries: dict[str, dict[str, Any]] = {}
-    for value in _texts(values):
-        for path in _paths(value):
+    for option, value in _texts(values):
+        for path in _paths(value, bool(_PLACES.fullmatch(option))):
             place = os.path.join(_PACKAGE, POCKET) if path == POCKET else os.path.normpath(path)
             if place not in entries:
                 content = _hash_pocket() if path == POCKET else _hash_content(place)
@@ -42,18 +48,19 @@ def hash_data(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     return sorted(entries.values(), key=lambda entry: (entry["name"], entry["hash"]))
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: Any, option: str = "") -> Iterator[tuple[str, str]]:
+    """(path of the option, its value) of all texts."""
     if isinstance(value, str):
-        yield value
+        yield option, value
     elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _texts(inner)
+        for name, inner in value.items():
+            yield from _texts(inner, f"{option}.{name}")
     elif isinstance(value, (list, tuple)):
         for inner in value:
-            yield from _texts(inner)
+            yield from _texts(inner, option)
 
 
-def _paths(value: str) -> Iterator[str]:
+def _paths(value: str, names_place: bool) -> Iterator[str]:
     """The paths in 'DIR', 'text:DIR', 'vec:en=FILE,de=FILE'; a path may hold these marks itself."""
 
     def path_in(part: str) -> str:
@@ -62,7 +69,7 @@ def _paths(value: str) -> Iterator[str]:
 
     def is_data(path: str) -> bool:
         return path == POCKET or (
-            os.path.exists(path) and (path != value or os.sep in path or "." in path)
+            os.path.exists(path) and (names_place or path != value or os.sep in path or "." in path)
         )
 
     single = path_in(value)

@@ -118,6 +118,25 @@ def test_hashes_follow_content(tmp_path):
     assert not data_hashes.hash_data({"languages": "en,de", "system": "mbert"})
 
 
+def test_a_folder_named_by_a_bare_word_is_hashed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("verses", "tatoeba", "hub", "en", "mbert"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").write_text(name)
+    values = {
+        "system": "mbert",
+        "data": {"pairs": "verses", "languages": "en"},
+        "evals": {"retrieval": {"name": "retrieval", "data": "tatoeba"}},
+        "static": {"hub": "en", "training": "hub"},
+    }
+    found = data_hashes.hash_data(values)
+    assert [x["name"] for x in found] == ["tatoeba", "verses"]
+    assert found[1:] == data_hashes.hash_data({"data": {"pairs": "./verses"}})
+    assert [x["name"] for x in data_hashes.hash_data({"clcr": {"hub": "hub"}})] == ["hub"]
+    # A benchmark's own options.
+    assert [x["name"] for x in data_hashes.hash_data({"data": "tatoeba"})] == ["tatoeba"]
+
+
 def test_hashes_follow_links_to_folders(tmp_path):
     text = tmp_path / "en"
     text.mkdir()
