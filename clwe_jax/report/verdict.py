@@ -6,6 +6,7 @@ import dataclasses
 import shlex
 from typing import Sequence
 
+from clwe_jax.options import shipped, systems
 from clwe_jax.options.text import TextOptions
 from clwe_jax.report import figures, overview
 from clwe_jax.report.headline import Headline, choose_leading, compare_with_floor, mean_of, pairs_of
@@ -14,6 +15,9 @@ from clwe_jax.report.run_folder import RunFolder
 _BELOW = "this run is below its floor."
 _SHARED = ("--config.data.", "--config.evals.", "--config.seed")  # of the command, for the next one
 _LANGUAGES = "--config.data.languages="
+_SOURCE = "--config.data.source="
+# Text that word vectors, which these systems begin with, cannot be trained on.
+_NO_FILES = (f"{_SOURCE}batches:", f"{_SOURCE}tfds:")
 _USUAL_LANGUAGES = TextOptions.languages.split(",")
 
 
@@ -120,12 +124,19 @@ def name_missing_tests(run: RunFolder) -> Verdict | None:
 
 
 def command(run: RunFolder, system: str) -> str:
-    """The command that trains another system on the run's data at its scale."""
-    shared_words = [word for word in overview.command(run) if word.startswith(_SHARED)]
+    """The command that trains another system on the run's data at its scale, by the options that both have."""
+    scale = run.option("scale", "laptop")
+    file = shipped.folder(shipped.CONFIGS) / f"{system}.py"
+    other = systems.from_file(f"{file}:{scale}")
+    known = {path for path, _, _ in systems.describe_options(other)}
+    shared_words = [
+        f"{_SOURCE}text:DIR" if word.startswith(_NO_FILES) else word
+        for word in overview.command(run)
+        if word.startswith(_SHARED) and word.partition("=")[0].removeprefix("--config.") in known
+    ]
     languages = f"{_LANGUAGES}{','.join(run.languages)}"
     # The run's config may have set them, and that of the other system others.
     if run.languages not in ([], _USUAL_LANGUAGES) and languages not in shared_words:
         shared_words.append(languages)
-    scale = run.option("scale", "laptop")
     config = system if scale == "laptop" else f"{system}:{scale}"
     return f"clwe-jax --config={config} {shlex.join(shared_words)}".strip()

@@ -73,6 +73,20 @@ def test_the_next_step_has_the_options_as_they_were_given(judged, page_of):
     assert shlex.split(own.text) == ["x", "--config=configs/mbert.py", *options]
 
 
+def test_the_next_step_has_the_options_of_its_system_alone(judged):
+    words = ["--config.data.sequence_length=32", "--config.evals.mlm.every_steps=0"]
+    words += ["--config.evals.senses.data=", "--config.data.lower_case=False"]
+    given = {"command": ["x", "--config=configs/warm_dict_mlm.py", *words]}
+    _, found = judged(BELOW, {"init": {"embeddings": "joint"}}, given)
+    assert found.command == "clwe-jax --config=joint_dictionary --config.data.lower_case=False"
+    given = {"command": ["x", "--config=configs/mbert.py", *words]}
+    expected = [word for word in words if "senses" not in word]
+    assert shlex.split(judged(BELOW, extras=given)[1].command)[2:] == expected
+    # Word vectors are trained on files of text.
+    given = {"command": ["x", "--config=configs/mbert.py", "--config.data.source=batches:x"]}
+    assert judged(BELOW, extras=given)[1].command.endswith("mlm --config.data.source=text:DIR")
+
+
 def test_other_systems_have_other_next_steps(judged):
     _, warm = judged(BELOW, {"init": {"embeddings": "joint"}})
     assert warm.command == "clwe-jax --config=joint_dictionary"
