@@ -66,6 +66,9 @@ def test_the_table_of_the_readme_shows_cost_figure_and_floor():
     assert json.loads(readme.minutes({"x": some}, ["x", "y"])) == {
         "x": {"minutes": 2.0, "work": 80}
     }
+    systems = {"compare/x/minutes": 3.0, "compare/y/minutes": [4.0, 3.0, 5.0]}
+    kept = readme.minutes({"compare": [row("compare", **systems)]}, ["compare"])
+    assert json.loads(kept)["compare"]["minutes"] == 7.0
     with pytest.raises(ValueError, match="expected one table"):
         readme.filled("no marks", {})
 
