@@ -7,13 +7,13 @@ Command:
   :small             6 x 384, minutes on one GPU, from prepared batches (dict_mlm_50.py says how).
   :base, :paper      as dict_mlm_50.py, with these labels.
 
-Beyond the paper: the word itself and its synonyms in each language weigh the same, most of the predicted
-words can be read, and at :laptop and :small the table of tokens draws a word and its labels together, as
+Beyond the paper: the word itself and its synonyms in each language weigh the same. At :laptop and :small most
+of the predicted words can be read, and the table of tokens draws a word and its labels together, as
 ALIGN-MLM does (Tang et al. 2022). It is supervised word translation in context as much as masked language
 modelling. Japanese and Chinese, which have a dictionary with English alone, get the pairs with the other
 languages that are composed through English at :laptop, without the words of any test.
 
-Expected: no paper has this system. At :laptop, in eight minutes of one core: five of six
+Expected: no paper has this system. At :laptop, in nine minutes of one core: five of six
 sentences are found by CSLS (docs/results.md).
 """
 

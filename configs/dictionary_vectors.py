@@ -12,7 +12,7 @@ Every English word has a random vector. A word of another language has the mean 
 vectors, in which frequent ones weigh more. A word that the dictionary lacks has a guess from its n-grams.
 The text gives the counts of its words and, in English, their neighbours.
 
-Expected at :laptop, in half a minute of one core: 95 of 100 sentences are found by CSLS, more than by
+Expected at :laptop, in half a minute of one core: 94 of 100 sentences are found by CSLS, more than by
 vectors of the text alone; 21 of 100 words are translated. A start for language models:
 --config.init.embeddings=dictionary, as in warm_dict_mlm.py. The method is this project's own.
 """

@@ -25,7 +25,7 @@ Ablations, by override:
   the dictionary alone     dictionary_vectors.py --config.static.mine=True
   the text alone           --config.static.dictionary_dim=0 --config.static.mine=False
 
-Expected at :laptop, in two minutes of one core: 99 of 100 sentences are found by CSLS and 50 of 100 words
+Expected at :laptop, in three minutes of one core: 99 of 100 sentences are found by CSLS and 50 of 100 words
 translated, more than by either part. A start for language
 models: --config.init.embeddings=joint+dictionary. The method is this project's own.
 """

@@ -22,7 +22,7 @@ Ablations, by override:
   scattered lines          --config.data.pocket_shared_order=scattered; no pair has support, until
                            --config.static.mining.unsupported_margin=1.5
 
-Expected at :laptop, in two minutes of one core: 99 of 100 sentences are found by CSLS and 66 of 100 words
+Expected at :laptop, in four minutes of one core: 99 of 100 sentences are found by CSLS and 67 of 100 words
 translated. The method is this project's own.
 """
 
