@@ -36,6 +36,14 @@ def test_bilm(name, window, steps, senses):
 BILMS = ["elmo", "saelmo", "saelmo_context", "joint_elmo", "bi_saelmo", "bi_saelmo_context"]
 
 
+@pytest.mark.parametrize("name", [*BILMS, "sa_dict_mlm"])
+def test_models_of_whole_words_read_simplified_chinese(name):
+    """A12; also where the languages are not those of the config."""
+    path = f"{ROOT / 'configs' / name}.py"
+    found = options.from_file(path, {"data.languages": "en,zh"})
+    assert found.resolve().data.simplify_chinese
+
+
 @pytest.mark.parametrize("scale", ["laptop", "small", "base", "paper"])
 @pytest.mark.parametrize("name", BILMS)
 def test_adagrad_reads_a_sum_over_the_steps_of_the_window(name, scale):

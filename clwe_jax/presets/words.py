@@ -29,7 +29,7 @@ def word_model(scale: str, languages: str) -> ConfigDict:
         config.data.update(YOUR_TEXT, sample_bytes=5_000_000)
     config.data.languages = languages
     config.data.temperature = 1.0  # corpora are concatenated (A12)
-    config.data.simplify_chinese = "zh" in languages.split(",")
+    config.data.simplify_chinese = True  # any other language stays as it is (A12)
     config.vocab.kind = "word"
     config.train.log_every_steps = pick(50, 100, 100, 100)
     config.checkpoint.every_steps = pick(600, 2_000, 5_000, 5_000)
