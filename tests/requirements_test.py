@@ -6,6 +6,8 @@ import re
 import sys
 import tomllib
 
+from clwe_jax.api.model import Model
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Module -> its distribution, where the names differ.
 _NAMES = {
@@ -83,3 +85,9 @@ def test_the_core_is_tried_on_every_python_that_is_declared():
     declared = [x.rpartition(" ")[2] for x in project["classifiers"] if "Python :: 3." in x]
     script = (ROOT / ".ci" / "core").read_text(encoding="utf-8")
     assert "3.13" in declared and not [x for x in declared if f"python{x}" not in script]
+
+
+def test_the_trial_of_the_core_calls_methods_that_models_have():
+    script = (ROOT / ".ci" / "core").read_text(encoding="utf-8")
+    called = set(re.findall(r"\b(?:model|read)\.(\w+)\(", script))
+    assert "translate" in called and called <= set(dir(Model))
