@@ -175,7 +175,7 @@ def _use_ud(out: str, languages: Sequence[str]) -> str:
     )
     source = "en" if "en" in names else names[0]
     return (
-        f"--config=configs/finetune_pos.py --config.transfer.train={out}/{_treebank(source)}"
+        f"--config=configs/finetune_pos.py --config.transfer.train={source}:{out}/{_treebank(source)}"
         f"-ud-train.conllu --config.transfer.tests={out}"
     )
 

@@ -180,8 +180,8 @@ def test_a_treebank_is_found_by_the_tagger(served, tmp_path, capsys):
     assert folders.find(str(tmp_path)) == {"de": str(tmp_path / "de_gsd-ud-test.conllu")}
     assert (tmp_path / "licences" / "de_gsd" / "LICENSE.txt").exists()
     # The command that it prints names a file that was fetched: of English only where English was.
-    assert f"transfer.train={tmp_path}/de_gsd-ud-train.conllu" in capsys.readouterr().out
-    assert "/en_ewt-ud-train.conllu" in data.SETS["ud"].use("x", ["de", "en"])
+    assert f"transfer.train=de:{tmp_path}/de_gsd-ud-train.conllu" in capsys.readouterr().out
+    assert "=en:x/en_ewt-ud-train.conllu" in data.SETS["ud"].use("x", ["de", "en"])
 
 
 def test_sets_take_any_code_of_a_language(served, tmp_path):
