@@ -8,6 +8,7 @@ from typing import Callable, Iterable, Sequence
 
 from absl import logging
 
+from clwe_jax import options
 from clwe_jax.text.corpus import corpora
 
 Texts = Callable[[str], Iterable[str]]  # language -> lines of text
@@ -22,10 +23,10 @@ def texts_of(source: str, workdir: str, languages: Sequence[str], limit: int) ->
     """
     if source.startswith(("tfds:", "batches:")):
         return None
-    folder = source.removeprefix("text:")
-    if source == "pocket":
-        folder = os.path.join(workdir, "pocket", "text")
     try:
+        folder = os.path.join(workdir, "pocket", "text")
+        if source != "pocket":
+            folder = options.resolve_path(source.removeprefix("text:"), workdir)
         corpus = corpora.TextCorpus(folder, languages)
     except (FileNotFoundError, ValueError) as error:
         logging.info("Senses have no examples, because the text is not found: %s", error)

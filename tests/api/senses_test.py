@@ -388,11 +388,20 @@ def test_another_number_of_senses_is_refused(run, tmp_path):
         api.load(folder)
 
 
-def test_texts_are_found_where_they_are(run, tmp_path):
+def test_texts_are_found_where_they_are(run, tmp_path, monkeypatch):
     found = texts.texts_of("pocket", str(run[0]), ("en", "de"), 1 << 20)
     assert list(found("de")) == TEXT["de"]
     folder = run[0] / "pocket" / "text"
     assert list(texts.texts_of(f"text:{folder}", "", ("en",), 1 << 20)("en")) == TEXT["en"]
+    # A relative folder begins where the run was started, whatever stands in the current folder.
+    (tmp_path / "other" / "corpora").mkdir(parents=True)
+    (tmp_path / "other" / "corpora" / "en.txt").write_text("Another text.\n")
+    shutil.copytree(folder, tmp_path / "corpora")
+    (tmp_path / "run").mkdir()
+    options.write_config(options.read_config(run[0]), str(tmp_path / "run"), "..")
+    monkeypatch.chdir(tmp_path / "other")
+    found = texts.texts_of("text:corpora", str(tmp_path / "run"), ("en",), 1 << 20)
+    assert list(found("en")) == TEXT["en"]
     for source in ("pocket", "tfds:wiki", f"batches:{tmp_path}", "text:absent"):
         assert texts.texts_of(source, str(tmp_path), ("en",), 1) is None
 
