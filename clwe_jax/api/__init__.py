@@ -78,7 +78,7 @@ def load(
       step: step of a checkpoint of a language model's pretraining; None: the final parameters, of the newest
         readable checkpoint. Other models have no steps.
       languages: of a model of Hugging Face, the codes of the text's languages; (): XLM's own, and for
-        the other models those of multilingual BERT. Of files of vectors, the languages that their names
+        the other models those of the run beside it, or of multilingual BERT. Of files of vectors, the languages that their names
         are searched for first; of one file without a language in its name, its own.
       words: of a model of Hugging Face, language -> the frequent words that `neighbours` searches.
 

@@ -16,20 +16,27 @@ from clwe_jax.text.vocab.hf_tokenizer import own_languages
 
 
 def load(
-    directory: str, languages: Sequence[str] = (), words: Mapping[str, Sequence[str]] | None = None
+    directory: str,
+    languages: Sequence[str] = (),
+    words: Mapping[str, Sequence[str]] | None = None,
+    beside: Sequence[str] = (),
 ) -> LanguageModel:
-    """The model in a folder of Hugging Face, or of LASER's release."""
+    """The model in a folder of Hugging Face, or of LASER's release.
+
+    Without `languages` it has its own. If it names none, it has `beside`, or those of multilingual BERT.
+    """
     config = PretrainRun()
+    others = beside or options.MBERT_LANGUAGES.split(",")
     sentence_reading = None
     if configuration.is_laser(directory):
-        codes = tuple(languages or options.MBERT_LANGUAGES.split(","))
+        codes = tuple(languages or others)
         loaded = laser.load(directory, codes)
     else:
         directory, _, query = directory.removeprefix(configuration.PREFIX).partition("?")
         described = configuration.describe(directory)
         # A folder does not say which languages a model was trained on, except XLM's and ours.
         described_languages = described.languages or own_languages(directory)
-        codes = tuple(languages or described_languages or options.MBERT_LANGUAGES.split(","))
+        codes = tuple(languages or described_languages or others)
         sentence_reading = reading.read(directory, query)
         loaded = huggingface.load(directory, codes)
         start = {"init": {"parameters": f"{configuration.PREFIX}{directory}"}}

@@ -18,21 +18,34 @@ from clwe_jax.text.words.normalize import Normalizer
 if TYPE_CHECKING:
     from clwe_jax.encoders.language_model import LanguageModel
 
+_DOWNLOADED = ("hf:", "laser:")
 
-def load(encoder: str, languages: Sequence[str], option: str = "config.encoder") -> LoadedEncoder:
+
+def load(
+    encoder: str,
+    languages: Sequence[str],
+    option: str = "config.encoder",
+    beside: Sequence[str] = (),
+) -> LoadedEncoder:
     """The model that `config.encoder` names.
 
     Args:
       encoder: run:DIR, hf:DIR, laser:DIR or vec:en=FILE,de=FILE; or two of them, as hf:DIR+run:DIR.
       languages: languages that are asked for; of files of vectors each needs one.
       option: as of `of_vectors`.
+      beside: where none are asked for, the languages of a downloaded model that names none itself.
 
     Raises:
       ValueError, FileNotFoundError: no such model, or one that cannot be read.
     """
     parts, weight = encoder_parts(encoder)
     if len(parts) == 2:
-        first, second = (load(part, languages, option) for part in parts)
+        models: dict[str, LoadedEncoder] = {}
+        # Runs and files of vectors first: they know their languages.
+        for part in sorted(parts, key=lambda part: part.startswith(_DOWNLOADED)):
+            models[part] = load(part, languages, option, beside)
+            beside = beside or models[part].languages
+        first, second = (models[part] for part in parts)
         if weight is not None:
             return ConcatenatedModels(first, second, weight)
         beside = beside_weights.of_run(first, second, parts)
@@ -46,10 +59,10 @@ def load(encoder: str, languages: Sequence[str], option: str = "config.encoder")
         )
     if kind == "vec":
         return of_vectors(address, languages, option)
-    if kind in ("hf", "laser"):
+    if encoder.startswith(_DOWNLOADED):
         from clwe_jax.encoders import hf_model  # imports optax and orbax, which vectors do without
 
-        return hf_model.load(encoder, languages)
+        return hf_model.load(encoder, languages, beside=beside)
     return of_folder(address)
 
 

@@ -9,7 +9,7 @@ from absl import logging
 
 from clwe_jax import options, pocket
 from clwe_jax.options.clcr import ClcrRun
-from clwe_jax.options.transfer import TransferOptions, TransferRun
+from clwe_jax.options.transfer import TransferOptions, TransferRun, encoder_parts
 from clwe_jax.text.labelled import labelled_files
 from clwe_jax.text.words.languages import name_in
 
@@ -61,7 +61,11 @@ def _test_languages(settings: TransferOptions, called: Sequence[str]) -> list[st
 
 
 def _encoder_languages(encoder: str) -> list[str] | None:
-    """The languages that an encoder was trained on; None where it takes any, or says none."""
+    """The languages that an encoder was trained on, of two both; None where it takes any, or says none."""
+    parts, _ = encoder_parts(encoder)
+    if len(parts) == 2:
+        known = [x for x in map(_encoder_languages, parts) if x is not None]
+        return [x for x in known[0] if x in known[-1]] if known else None
     kind, _, source = encoder.partition(":")
     if kind == "vec":
         names = [language for language, _ in options.named_files(source)]

@@ -50,6 +50,10 @@ def test_the_languages_of_the_test_files_that_the_encoder_knows(followed, tmp_pa
     assert followed(a_run(tmp_path / "run", "fi,sv"), "ko,fi") == "fi"
     # As the encoder calls them, whatever the files do.
     assert followed(a_run(tmp_path / "codes", "fin,swe"), "ko,fi") == "fin"
+    # Of two encoders both, where each names its languages.
+    assert followed(f"hf:x+run:{tmp_path / 'run'}", "ko,fi") == "fi"
+    assert followed(f"run:{tmp_path / 'run'}+.2*vec:sv=a.vec", "sv,fi") == "sv"
+    assert followed("hf:x+hf:y", "sv,fi") == "fi,ko,sv"
 
 
 def test_no_language_of_both_is_named_with_the_mend(followed, tmp_path):
