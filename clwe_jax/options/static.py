@@ -229,6 +229,13 @@ def _check_source(run: StaticRun) -> None:
             "config.data.source=pairs reads the sentences of config.data.pairs, for the vectors of a "
             "dictionary and of pairs: --config.data.pairs=DIR --config=configs/dictionary_vectors.py"
         )
+    given = run.data.pairs
+    tested = [getattr(evaluation, "data", "") for evaluation in run.evals.values()]
+    if given and not run.learns_from_pairs and f"{given}@{run.data.held_out}" not in tested:
+        raise ValueError(
+            f"config.data.pairs={given}: nothing in this run reads it. Vectors of a dictionary learn from "
+            "pairs: --config=configs/joint_dictionary.py, or --config=configs/dictionary_vectors.py"
+        )
     if run.static.training in ("separate", "dictionary") and run.static.reallocation:
         raise ValueError(
             "config.static.reallocation=True needs joint vectors; with "

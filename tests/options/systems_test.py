@@ -155,8 +155,18 @@ def test_held_out_batches_are_those_of_the_evaluation_mlm(change, mend):
         checked(translating, prepared)
 
 
+def test_pairs_that_static_vectors_do_not_read_are_refused():
+    given = {"data.pairs": "verses", "data.held_out": "JHN"}
+    for name in ("joint_align", "align_procrustes", "joint_replace"):
+        made = presets.start_from(name, "small")
+        with pytest.raises(ValueError, match="config.data.pairs=verses: nothing in this run reads"):
+            checked(made, given)
+        checked(made, given | {"evals.retrieval.data": "pairs"})
+    checked(presets.start_from("joint_dictionary", "small"), given)
+
+
 def test_verses_are_held_out_in_one_place():
-    made = presets.static("small")
+    made = presets.start_from("dictionary_vectors", "small")
     values = {"data.pairs": "verses@-JHN", "data.held_out": "ACT"}
     with pytest.raises(ValueError, match="config.data.pairs=verses@-JHN selects verses beside"):
         checked(made, values)
