@@ -191,6 +191,8 @@ def run_of(
         "data.exclude_tests": data.exclude_tests and not system.sees_tests,
         "data.exclude_dictionaries": "" if system.sees_tests else excluded,
         "data.dictionary_clean": data.dictionary_clean,
+        # Some systems have one of their own.
+        "data.dictionary_pivot": data.dictionary_pivot or getattr(run.data, "dictionary_pivot", ""),
         "data.sample_bytes": data.sample_bytes,
         "evals.mlm.batches": 1,  # the comparison does not show the loss
         "static.write_text": False,

@@ -291,6 +291,10 @@ def test_every_system_has_a_config_for_a_text_of_ones_own(folder, name, monkeypa
     )
     assert system.when.endswith(".") and system.when_not.endswith(".")
     assert re.fullmatch(r".*; needs .*\.", system.what)
+    if hasattr(run.data, "dictionary_pivot"):
+        composed = options.with_values(config, {"data.dictionary_pivot": "en"})
+        pivot = shared.run_of(composed, system, 3, place).data.dictionary_pivot
+        assert pivot == "en" and run.data.dictionary_pivot == "en" * (name == "dict_mlm_all")
     if isinstance(run, PretrainRun):  # the trial that measures its speed
         options.with_values(run, one._TRIAL_VALUES).resolve().check_all()
 
