@@ -166,7 +166,6 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "mldoc": "clwe_jax.text.labelled.texts:MlDoc",
         "topics": "clwe_jax.text.labelled.texts:Topics",
         "sentiment": "clwe_jax.text.labelled.texts:Sentiment",
-        "sts": "clwe_jax.text.labelled.texts:Sts",
         "edge/pos": "clwe_jax.text.labelled.edges:PartsOfSpeech",
         "edge/consts": "clwe_jax.text.labelled.edges:Constituents",
         "edge/deps": "clwe_jax.text.labelled.edges:Dependencies",

@@ -31,7 +31,7 @@ _KEPT = re.compile(
             r"(projected|unprojected)/.*(mean|p@1)(_csls)?",
             r"senses/(purity|nearest|both/\w+|used|matched|[a-z_]+)",
             r"wsd/[^/]+/[^/]+",
-            r"(ner|pos|xnli|pawsx|mldoc|topics|sentiment|sts|edge)/.*(f1|acc|spearman|mean)",
+            r"(ner|pos|xnli|pawsx|mldoc|topics|sentiment|edge)/.*(f1|acc|mean)",
             r"edge/.*(precision|recall)",
             r"zero_shot/.*|gains/.*|alignment/.*",
             r"(bleu|chrf)/.*",

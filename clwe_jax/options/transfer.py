@@ -185,11 +185,6 @@ class TransferRun(Run):
         settings = self.transfer
         encoder = self.encoder
         registry.check_name("transfer_task", settings.task)
-        if settings.task == "sts":
-            raise ValueError(
-                "config.transfer.task='sts': its labels are numbers, which no head predicts; sentence "
-                "similarity is measured without training: --config.transfer.task=pawsx has labels"
-            )
         kind = registry.lookup("transfer_task", settings.task).kind
         head = settings.head.name
         if kind not in settings.head.labelled:

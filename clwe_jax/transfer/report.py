@@ -46,9 +46,7 @@ def _zero_shot(run: RunFolder) -> verdict.Verdict | None:
     ]
     if not tested:
         return None
-    metric = {"f1": "F1", "acc": "accuracy", "spearman": "rank correlation"}.get(
-        task.metric, task.metric
-    )
+    metric = {"f1": "F1", "acc": "accuracy"}.get(task.metric, task.metric)
     value = run.figures.get(f"zero_shot/{task.name}/mean_{task.metric}")
     if not targets or value is None:
         return verdict.Verdict(f"{task.title}, {metric}: {', '.join(learned_figures)}.")

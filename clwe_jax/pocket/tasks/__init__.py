@@ -13,7 +13,7 @@ from clwe_jax.pocket.tasks.entities import named_entities
 from clwe_jax.pocket.tasks.heldout import DOMAINS, SPLITS, join_domains
 from clwe_jax.pocket.tasks.inference import inference_pairs, translated_pairs
 from clwe_jax.pocket.tasks.opinions import reviews, topics
-from clwe_jax.pocket.tasks.paraphrases import paraphrase_pairs, similar_pairs
+from clwe_jax.pocket.tasks.paraphrases import paraphrase_pairs
 from clwe_jax.pocket.tasks.speech import parts_of_speech
 
 # Name of a task of texts -> its generator; a row is (texts, label).
@@ -23,7 +23,6 @@ TEXTS = {
     "mldoc": topics,
     "topics": topics,
     "sentiment": reviews,
-    "sts": similar_pairs,
 }
 
 # Name of a task of spans -> its generator, of sentences without end.

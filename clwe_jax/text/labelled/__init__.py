@@ -27,7 +27,7 @@ class Labelled(NamedTuple):
     """One text, or a pair of texts, with one label.
 
     Attributes:
-      label: one of the task's labels; for `sts` a number as text.
+      label: one of the task's labels.
     """
 
     texts: tuple[str, ...]

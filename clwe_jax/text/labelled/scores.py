@@ -1,4 +1,4 @@
-"""Scores of predicted labels: F1 of entities and of sets of labels, accuracy, and Spearman's rank correlation.
+"""Scores of predicted labels: F1 of entities and of sets of labels, and accuracy.
 
 The counts of a row are its right, gold and predicted items: entities, labels, words, or the row itself.
 F1 over rows is 2 right / (gold + predicted), which is accuracy where both numbers are equal.
@@ -68,22 +68,6 @@ def f1(counts: np.ndarray) -> dict[str, float]:
 def accuracy(counts: np.ndarray) -> float:
     """The share of words or rows whose only label is right."""
     return f1(counts)["recall"]
-
-
-def spearman(gold: Sequence[str], predicted: Sequence[str]) -> float:
-    """Spearman's rank correlation of numbers as text; 0 where either side is constant.
-
-    Raises:
-      ValueError: the numbers of values differ, or a value is no number.
-    """
-    from scipy import stats  # takes half a second, and only this score needs it
-
-    _check_number(gold, predicted)
-    x = [float(value) for value in gold]
-    y = [float(value) for value in predicted]
-    if len(set(x)) < 2 or len(set(y)) < 2:
-        return 0.0
-    return float(stats.spearmanr(x, y).statistic)
 
 
 def _check_tags(gold: Tags, predicted: Tags) -> None:

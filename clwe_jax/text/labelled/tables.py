@@ -18,7 +18,7 @@ from clwe_jax.text.unpacking import strip_compression
 _MEANINGS = {
     "first": "premise sentence1 text sentence_1",
     "second": "hypothesis hypo summary sentence2 sentence_2",
-    "label": "label gold_label category score similarity_score",
+    "label": "label gold_label category",
     "language": "language lang",
 }
 _NAMES: dict[str, str] = {}
@@ -35,12 +35,8 @@ class Cells(NamedTuple):
 
 def header(path: str) -> dict[str, int]:
     """Column by meaning, where the first line of the file names its columns; else empty."""
-    return _columns(_first(path))
-
-
-def width(path: str) -> int:
-    """Number of columns of the first line."""
-    return len(_first(path))
+    rows = _read_rows(path)
+    return _columns(rows[0][1]) if rows else {}
 
 
 def languages(path: str) -> list[str]:
@@ -50,11 +46,6 @@ def languages(path: str) -> list[str]:
         return []
     rows = _read_rows(path)[1:]
     return sorted({cells[place].strip() for _, cells in rows if len(cells) > place})
-
-
-def _first(path: str) -> list[str]:
-    rows = _read_rows(path)
-    return rows[0][1] if rows else []
 
 
 def _read_rows(path: str) -> list[tuple[int, list[str]]]:
@@ -77,14 +68,13 @@ def _columns(cells: Sequence[str]) -> dict[str, int]:
     return columns if "label" in columns and "first" in columns else {}
 
 
-def read(path: str, order: Mapping[str, int], expected: str, more: bool = False) -> list[Cells]:
+def read(path: str, order: Mapping[str, int], expected: str) -> list[Cells]:
     """The rows of a table.
 
     Args:
       path: the file.
       order: column by meaning, in files that do not name their columns.
       expected: description of the columns, for errors.
-      more: whether a row may have further columns.
 
     Raises:
       ValueError: a row with another number of columns than the first, or no row.
@@ -102,7 +92,7 @@ def read(path: str, order: Mapping[str, int], expected: str, more: bool = False)
         raise ValueError(f"{path} holds no row: expected {expected}")
     table = []
     for number, cells in rows:
-        if len(cells) != columns and not (more and len(cells) > columns):
+        if len(cells) != columns:
             row = f"{quote_line(' | '.join(cells))}{describe_json(cells[0])}"
             text = f"expected {columns} columns ({expected}), found {len(cells)}: {row}"
             fault(path, number, text)
@@ -111,7 +101,7 @@ def read(path: str, order: Mapping[str, int], expected: str, more: bool = False)
 
 
 def _split(path: str, lines: Sequence[tuple[int, str]]) -> list[tuple[int, list[str]]]:
-    # The STS benchmark's own files are named .csv and have tabs.
+    # Some published files are named .csv and have tabs.
     if strip_compression(path).endswith(".csv") and lines and "\t" not in lines[0][1]:
         first = lines[0][0] - 1
         reader = csv.reader(io.StringIO("\n".join(line for _, line in lines), newline=""))

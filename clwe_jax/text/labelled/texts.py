@@ -1,4 +1,4 @@
-"""Labelled texts: inference, paraphrases, topics, sentiment and similarity.
+"""Labelled texts: inference, paraphrases, topics and sentiment.
 
 The columns of the published files:
 
@@ -7,14 +7,12 @@ The columns of the published files:
     CCAT  text                                   MLDoc (needs Reuters' text)
     index_id  category  text                     SIB-200
     pos  summary  text                           CLS-10 (Webis), or its XML with <rating>
-    sentence1,sentence2,score                    STS benchmark; also its original table of 7 columns
 """
 
 from __future__ import annotations
 
 import collections
 import dataclasses
-import math
 from typing import Mapping, NamedTuple, Sequence
 from xml.etree import ElementTree
 
@@ -24,7 +22,6 @@ from clwe_jax.text.lines import fault, read_text
 from clwe_jax.text.words.languages import find_name
 
 _NOT_TRANSLATED = "NS"  # PAWS-X's mark of a sentence that was not translated
-_MAX_SCORE = 5.0  # the highest score of STS
 
 
 class _Format(NamedTuple):
@@ -61,8 +58,6 @@ _CLS = _Format(
     ("neg", "pos"),
     {"negative": "neg", "positive": "pos"},
 )
-_STS = _Format(_PAIR, "sentence1, sentence2, score")
-_STS_TABLE = {"label": 4, "first": 5, "second": 6}  # genre, file, year, id, score, two sentences
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,32 +218,3 @@ def _reviews(path: str, text: str) -> list[tables.Cells]:
         }
         reviews.append(tables.Cells(number, cells))
     return reviews
-
-
-class Sts(_Texts):
-    """Similarity of sentences from 0 to 5 (STS benchmark, Cer et al. 2017), by Spearman's rho."""
-
-    name = "sts"
-    title = "Similarity"
-    texts = 2
-    metric = "spearman"
-    format = _STS
-
-    def _cells(self, path: str) -> list[tables.Cells]:
-        if tables.width(path) > max(_STS_TABLE.values()) and not tables.header(path):
-            return tables.read(path, _STS_TABLE, self.format.expected, more=True)
-        return super()._cells(path)
-
-    def _label(self, path: str, row: tables.Cells) -> str:
-        label = row.cells["label"]
-        try:
-            score = float(label)
-        except ValueError:
-            score = math.nan
-        if not 0 <= score <= _MAX_SCORE:
-            fault(path, row.number, f"{label!r} is no score of 0 to 5 ({self.format.expected})")
-        return label
-
-    def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
-        """{'spearman'}: the rank correlation of scores, numbers as text."""
-        return {"spearman": scores.spearman(gold, predicted)}

@@ -149,12 +149,6 @@ def test_accuracy_by_hand():
     assert scores.accuracy(scores.row_counts(["a", "b"], ["a", "a"])) == 0.5
 
 
-def test_spearman_by_hand():
-    # Ranks 1 2 3 against 1 3 2: 1 - 6 (0 + 1 + 1) / (3 * 8) = 0.5.
-    assert scores.spearman(["0", "1.5", "5"], ["0.1", "0.9", "0.2"]) == pytest.approx(0.5)
-    assert scores.spearman(["1", "1"], ["0", "1"]) == 0.0
-
-
 @pytest.mark.parametrize("count", [scores.entity_counts, scores.tag_counts])
 def test_shapes_must_agree(count):
     with pytest.raises(ValueError, match="sentence 0: 2 words, but 1 predicted"):

@@ -17,7 +17,6 @@ TASKS = {
     "pos": "pos",
     "nli": "xnli",
     "paraphrase": "pawsx",
-    "sts": "sts",
     "classification/sib200": "topics",
     "classification/cls10_books": "sentiment",
 }
@@ -100,7 +99,6 @@ def test_labels_of_real_files():
         ("nli/xnli", "de en es fr ru zh"),
         ("nli/esxnli", "en es"),
         ("classification/sib200", "de en es eu fr hu ja nl ru zh"),
-        ("sts/stsb", "de en es fr ja nl ru zh"),
     ],
 )
 def test_test_files_of_real_folders(folder, languages):

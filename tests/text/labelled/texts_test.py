@@ -6,7 +6,7 @@ import pytest
 
 from clwe_jax.text.labelled import Labelled
 from clwe_jax.text.labelled.tagged import Ner
-from clwe_jax.text.labelled.texts import MlDoc, PawsX, Sentiment, Sts, Topics, Xnli
+from clwe_jax.text.labelled.texts import MlDoc, PawsX, Sentiment, Topics, Xnli
 
 
 def read(folder, task, text, language="de", name="de.tsv"):
@@ -24,9 +24,6 @@ gut &amp; nett.</text></item>
 <item><rating>3.0</rating><summary>x</summary><text>y</text></item>
 </items>
 """
-STS_TABLE = (
-    "genre\tfile\t2012\t5\t4.5\tEin Hund.\tDer Hund.\tlicence\ngenre\tfile\t2012\t6\t0\ta\tb\n"
-)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +56,13 @@ STS_TABLE = (
         ),
         (Sentiment(), "pos\tSchön\tSehr gut.\n", "de.tsv", [("Schön Sehr gut.",)]),
         (Sentiment(), REVIEWS, "test.review", [("Schön Sehr gut & nett.",), ("Schlecht.",)]),
-        (Sts(), '"a, b","c ""d""",2.5\n', "de.csv", [("a, b", 'c "d"')]),
-        (Sts(), STS_TABLE, "sts-test.csv", [("Ein Hund.", "Der Hund."), ("a", "b")]),
+        (PawsX(), '"a, b","c ""d""",1\n', "de.csv", [("a, b", 'c "d"')]),
+        (
+            PawsX(),
+            "Ein Hund.\tDer Hund.\t1\na\tb\t0\n",
+            "de.csv",
+            [("Ein Hund.", "Der Hund."), ("a", "b")],
+        ),
     ],
 )
 def test_formats(tmp_path, task, text, name, rows):
@@ -74,8 +76,8 @@ def test_labels(tmp_path):
     examples = read(tmp_path, Sentiment(), REVIEWS, name="test.review")
     assert [row.label for row in examples.rows] == ["pos", "neg"]
     assert examples.skipped == {"no agreed label (-)": 1}
-    assert read(tmp_path, Sts(), "a,b,0.25\n", name="de.csv").rows == (
-        Labelled(("a", "b"), "0.25"),
+    assert read(tmp_path, PawsX(), "a,b,1\n", name="de.csv").rows == (
+        Labelled(("a", "b"), "paraphrase"),
     )
 
 
@@ -104,9 +106,6 @@ def test_rows_without_texts_are_counted(tmp_path):
             r"'2' is no label of pawsx: expected one of different, paraphrase, 0, 1, ",
         ),
         (MlDoc(), "GSPO\tTor!\n", r"'GSPO' is no label of mldoc: expected one of CCAT, ECAT"),
-        (Sts(), "a\tb\t6\n", r"de.tsv:1: '6' is no score of 0 to 5"),
-        (Sts(), "a\tb\tgut\n", r"de.tsv:1: 'gut' is no score of 0 to 5"),
-        (Sts(), "a\tb\tnan\n", r"de.tsv:1: 'nan' is no score of 0 to 5"),
         (Sentiment(), "<items><item>", r"de.tsv:1: not XML"),
         (Sentiment(), "<items><item></item></items>", r"item 1: <rating></rating> is no number"),
     ],
