@@ -49,7 +49,6 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "project": "clwe_jax.pretrain.project:evaluate",
         "static": "clwe_jax.static.job:run",
         "transfer": "clwe_jax.transfer.job:run",
-        "clcr": "clwe_jax.clcr.job:run",
     },
     # What a wing says of its runs on their page and in the terminal, classes of `report.page.Page`.
     "page": {

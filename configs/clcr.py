@@ -10,8 +10,7 @@ Command:
                        --config.data.languages=zh,en --config.data.pairs=DIR
   :paper             the paper's method (clcr.faithful), Chinese and English, and entailment, with mBERT
 
-Temporary files in the run's folder hold the vectors of all sentences; --plan=cpu:1 says how much disk
-and memory a run needs.
+Temporary files in the run's folder hold the vectors of all sentences.
 
 Stages: transform (T of the source's vectors, by annealed attention matching, beside its baselines),
 extract (pivots, and their predictor), reorder (absolute and relative order prediction), entailment

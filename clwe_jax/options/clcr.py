@@ -22,7 +22,7 @@ from clwe_jax.options.section import (
 )
 from clwe_jax.options.systems import Run
 from clwe_jax.options.text import SOURCE, WorldOptions
-from clwe_jax.options.training import PlanOptions, ReportOptions
+from clwe_jax.options.training import ReportOptions
 
 STARTS = ("zero", "procrustes")
 # Options of `config.clcr` beyond the paper -> the values that switch them off; and the paper's phases 2
@@ -186,12 +186,11 @@ class ClcrData(WorldOptions):
 class ClcrRun(Run):
     """All options of a CLCR run."""
 
-    job: Annotated[str, OneOf("clcr", "evaluate")] = option("clcr", "clcr | evaluate")
+    job: Annotated[str, OneOf("clcr")] = option("clcr", "clcr")
     seed: Count = option(0, "of the encoders, the maps and the predictors")
     data: ClcrData = section(ClcrData)
     clcr: ClcrOptions = section(ClcrOptions)
     report: ReportOptions = section(ReportOptions)
-    plan: PlanOptions = section(PlanOptions)
 
     def resolve(self) -> ClcrRun:
         """Also with gold links and entailment that follow the sentences, and the paper's values."""

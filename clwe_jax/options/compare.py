@@ -21,7 +21,7 @@ from clwe_jax.options.section import (
 from clwe_jax.options.systems import Run
 from clwe_jax.options.tasks import check_source
 from clwe_jax.options.text import SOURCE, CorpusOptions
-from clwe_jax.options.training import PlanOptions, ReportOptions
+from clwe_jax.options.training import ReportOptions
 
 
 UNITS = ("minutes", "tokens", "steps")
@@ -94,7 +94,6 @@ class CompareRun(Run):
         wsd=evaluators.WsdEvaluation(),
     )
     report: ReportOptions = section(ReportOptions)
-    plan: PlanOptions = section(PlanOptions)
 
     @property
     def parallel(self) -> str:

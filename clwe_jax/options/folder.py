@@ -185,6 +185,8 @@ def update_names(values: dict[str, Any]) -> None:
     """Gives options of earlier releases their names of today, and leaves out those that are constants."""
     for evaluator in values.get("evals", {}).values():
         evaluator.pop("bootstrap", None)  # an option of 0.2.0, which decides nothing that is loaded
+    if "task" not in values:
+        values.pop("plan", None)  # only the training of a language model has a plan
     for path in _GONE:
         section, _, name = path.rpartition(".")
         _section_of(values, section).pop(name, None)

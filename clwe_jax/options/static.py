@@ -27,7 +27,7 @@ from clwe_jax.options.section import (
 from clwe_jax.options.systems import Run
 from clwe_jax.options.tasks import check_source
 from clwe_jax.options.text import PAIRS, SOURCE, CorpusOptions
-from clwe_jax.options.training import ErrorsOptions, PlanOptions
+from clwe_jax.options.training import ErrorsOptions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,7 +164,6 @@ class StaticRun(Run):
         bleu=evaluators.BleuEvaluation(max_sentences=1_000),  # word by word
     )
     report: ErrorsOptions = section(ErrorsOptions)
-    plan: PlanOptions = section(PlanOptions)
 
     @property
     def given_vectors(self) -> dict[str, str]:

@@ -60,7 +60,7 @@ class _Job:
 class Run(Options):
     """All options of a run.
 
-    Kinds of run have further sections, among them `data`, `report` and `plan`.
+    Kinds of run have further sections, among them `data` and `report`.
     """
 
     job: Annotated[str, _Job()] = option("pretrain", f"one of {', '.join(JOBS)}")

@@ -178,7 +178,6 @@ class TransferRun(Run):
         lambda: training.CheckpointOptions(every_steps=0, keep=1)
     )
     report: training.ErrorsOptions = section(lambda: training.ErrorsOptions(errors=3))
-    plan: training.PlanOptions = section(training.PlanOptions)
 
     def check(self, run: Run, path: str) -> None:
         del run, path

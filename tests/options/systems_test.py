@@ -155,6 +155,11 @@ def test_held_out_batches_are_those_of_the_evaluation_mlm(change, mend):
         checked(translating, prepared)
 
 
+def test_a_clcr_run_is_not_evaluated_again():
+    with pytest.raises(ValueError, match="config.job='evaluate': must be one of clcr$"):
+        checked(presets.start_from("clcr", "laptop"), {"job": "evaluate"})
+
+
 def test_pairs_that_static_vectors_do_not_read_are_refused():
     given = {"data.pairs": "verses", "data.held_out": "JHN"}
     for name in ("joint_align", "align_procrustes", "joint_replace"):

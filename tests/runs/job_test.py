@@ -369,6 +369,19 @@ def test_a_folder_with_an_option_that_is_gone_is_read(config, tmp_path):
     assert options.read_config(tmp_path) == config
 
 
+@pytest.mark.parametrize("name", ["joint_align", "ner_mapped", "clcr", "compare", "mbert"])
+def test_only_a_language_model_has_a_plan_and_older_folders_are_read(name, tmp_path):
+    run = options.parse(presets.start_from(name, "laptop"))
+    options.write_config(run, str(tmp_path), ".")
+    kept = json.loads((tmp_path / "config.json").read_text())
+    assert ("plan" in kept) == (name == "mbert")
+    kept["plan"] = {"utilisation": 0.5, "dollars_per_chip_hour": 0.0}
+    (tmp_path / "config.json").write_text(json.dumps(kept))
+    read_again = options.read_config(tmp_path)
+    expected = {"plan.utilisation": 0.5} if name == "mbert" else {}
+    assert read_again == options.with_values(run, expected)
+
+
 def test_a_folder_with_former_names_of_options_is_read(tmp_path):
     run = options.parse(presets.start_from("warm_dict_mlm", "laptop"))
     options.write_config(run, str(tmp_path), ".")
