@@ -76,14 +76,15 @@ def main(argv: list[str]) -> None:
 
 
 def _print_expected_time(config: options.Run) -> None:
-    """Prints how long the run takes, by the measured time of the config's default run."""
+    """Prints how long the run takes, by the measured time of the config's default run, at `:laptop`."""
     from clwe_jax.runs import forecast  # imports jax
 
-    path, _, scale = config_flags.get_config_filename(flags.FLAGS["config"]).partition(":")
-    if scale in ("", "laptop"):
-        name = os.path.splitext(os.path.basename(path))[0]
-        line = forecast.expected_time(config, shipped.minutes().get(name, {}))
-        print(f"  {line}" if line else "  time: unknown; the log says the time that is left")
+    file = config_flags.get_config_filename(flags.FLAGS["config"])
+    measured = {}
+    if options.from_file(file).job == config.job:  # the minutes are of the file's own job
+        measured = shipped.minutes().get(_run_name(), {})
+    line = forecast.expected_time(config, measured)
+    print(f"  {line}" if line else "  time: unknown; the log says the time that is left")
 
 
 def _run_name() -> str:

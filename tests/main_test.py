@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from clwe_jax import options, presets
+from clwe_jax import main, options, presets
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.text import BatchesOptions
 
@@ -85,6 +85,23 @@ def test_settings_that_cannot_work(key, value, expected):
         options.with_values(
             options.parse(presets.start_from("mbert", "laptop")), {key: value}
         ).check_all()
+
+
+@pytest.mark.parametrize(
+    "argument, job, expected",
+    [
+        ("mbert.py", "pretrain", "default run takes about"),
+        ("mbert.py:laptop", "pretrain", "default run takes about"),
+        ("mbert.py:small", "pretrain", "time: unknown; "),
+        ("mbert.py", "evaluate", "time: unknown; "),
+        ("bi_saelmo_context.py", "project", "time: unknown; "),
+    ],
+)
+def test_the_expected_time_is_of_the_default_run(argument, job, expected, monkeypatch, capsys):
+    file = f"{ROOT / 'configs' / argument}"
+    monkeypatch.setattr(main.config_flags, "get_config_filename", lambda _: file)
+    main._print_expected_time(options.from_file(file, {"job": job}))
+    assert expected in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 75)])
