@@ -35,18 +35,25 @@ class WordPairs:
     words: Mapping[str, Vectors] = dataclasses.field(default_factory=dict)
     pairs: np.ndarray = dataclasses.field(default_factory=lambda: np.empty((0, 2), np.int32))
 
-    def add(self, more: Iterable[np.ndarray], words: Mapping[str, Vectors]) -> WordPairs:
+    def add(
+        self,
+        more: Iterable[np.ndarray],
+        words: Mapping[str, Vectors],
+        moved: Mapping[str, np.ndarray],
+    ) -> WordPairs:
         """These pairs and others.
 
         Args:
           more: of rows that count through `words`, int [P, 2] each; -1: a word without a vector.
-          words: language -> its words, the first of which are those here.
+          words: language -> its words, the first of which are those here, where it is not in `moved`.
+          moved: language -> the row among `words` of each of its words here.
         """
-        old = _first_rows(self.words)
         starts = _first_rows(words)
-        shifts = [np.full(len(vectors), starts[x] - old[x]) for x, vectors in self.words.items()]
-        shifted = self.pairs + np.concatenate([np.empty(0, np.int64), *shifts])[self.pairs]
-        pairs = np.concatenate([shifted, *(rows[(rows >= 0).all(1)] for rows in more)])
+        rows = [
+            starts[x] + moved.get(x, np.arange(len(vectors))) for x, vectors in self.words.items()
+        ]
+        own = np.concatenate([np.empty(0, np.int64), *rows])[self.pairs]
+        pairs = np.concatenate([own, *(rows[(rows >= 0).all(1)] for rows in more)])
         # One number a pair, for either of its directions.
         count = max(1, sum(map(len, words.values())))
         numbers = np.unique(pairs.min(1) * count + pairs.max(1))
@@ -112,6 +119,14 @@ class DictionaryEntries:
     accepted: WordPairs = WordPairs()
     rejected: WordPairs = WordPairs()
 
+    def with_words(
+        self, words: Mapping[str, Vectors], moved: Mapping[str, np.ndarray]
+    ) -> DictionaryEntries:
+        """These pairs, with rows that count through other `words`; arguments as of `WordPairs.add`."""
+        return DictionaryEntries(
+            self.accepted.add([], words, moved), self.rejected.add([], words, moved)
+        )
+
     def with_dictionary(
         self, dictionary: Dictionary | None, words: Mapping[str, Vectors]
     ) -> DictionaryEntries:
@@ -122,7 +137,7 @@ class DictionaryEntries:
           words: language -> its words, the first of which are those here.
         """
         if dictionary is None:
-            return DictionaryEntries(self.accepted.add([], words), self.rejected.add([], words))
+            return self.with_words(words, {})
         starts = _first_rows(words)
         rows = np.full(len(dictionary), -1, np.int64)
         splits = itertools.pairwise(dictionary.language_splits.tolist())
@@ -137,8 +152,10 @@ class DictionaryEntries:
 
         rejected = [(row_of(x, a), row_of(y, b)) for x, a, y, b in dictionary.rejected]
         return DictionaryEntries(
-            self.accepted.add([np.stack([rows[edge] for edge in dictionary.edges()], 1)], words),
-            self.rejected.add([np.array(rejected, np.int64).reshape(-1, 2)], words),
+            self.accepted.add(
+                [np.stack([rows[edge] for edge in dictionary.edges()], 1)], words, {}
+            ),
+            self.rejected.add([np.array(rejected, np.int64).reshape(-1, 2)], words, {}),
         )
 
     def of(self, key: str, language: str, to: str) -> tuple[list[str], list[str]]:

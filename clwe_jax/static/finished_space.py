@@ -76,7 +76,8 @@ class FinishedSpace:
         """The finished space with the languages of `new`, and with the hub's words that it lacked."""
         old = self.model
         beside = {x: new.vectors(x) for x in new.languages if x != old.hub}
-        hub = _append_new(old.raw[old.hub], new.vectors(old.hub))
+        hub, hub_rows = _append_new(old.raw[old.hub], new.vectors(old.hub))
+        raw = {**old.raw, old.hub: hub, **beside}
         # The old ones come first, because priors are loaded in this order, and the hub's may have one.
         regressions = dict(old.spelling.regressions)
         for language in beside:
@@ -87,16 +88,12 @@ class FinishedSpace:
         spelling = dataclasses.replace(
             old.spelling, compared=new.spelling.compared, regressions=regressions
         )
-        counts = [old.frequencies, new.frequencies]
-        if None not in counts:
-            counts[1] = frequencies.Frequencies(
-                {x: counts[1].totals[x] for x in beside}, {x: counts[1].words[x] for x in beside}
-            )
         return dataclasses.replace(
             old,
-            raw={**old.raw, old.hub: hub, **beside},
+            raw=raw,
             spelling=spelling,
-            frequencies=frequencies.join_counts(counts),
+            frequencies=frequencies.join_counts([new.frequencies, old.frequencies]),
+            entries=old.entries.with_words(raw, {old.hub: hub_rows}),
         )
 
 
@@ -157,8 +154,8 @@ def _find_fault(config: StaticRun, model: StaticSpaces, before: Mapping[str, Any
     return ""
 
 
-def _append_new(old: Vectors, new: Vectors) -> Vectors:
-    """The old vectors, and those of new words, most frequent first."""
+def _append_new(old: Vectors, new: Vectors) -> tuple[Vectors, np.ndarray]:
+    """The old vectors and those of new words, most frequent first; and the row of each old word there."""
     rows = np.flatnonzero(old.rows(new.own_keys) < 0)
     words = [*old.words, *(new.words[row] for row in rows.tolist())]
     keys = [*old.own_keys, *(new.own_keys[row] for row in rows.tolist())]
@@ -167,9 +164,5 @@ def _append_new(old: Vectors, new: Vectors) -> Vectors:
     vectors = np.concatenate([old.vectors, new.vectors[rows].astype(old.vectors.dtype)])
     # Stable: among words of one count those of the finished space stay first.
     order = np.argsort(-counts, kind="stable")
-    return Vectors(
-        [words[row] for row in order.tolist()],
-        vectors[order],
-        counts[order],
-        keys=[keys[row] for row in order.tolist()],
-    )
+    ordered = Vectors(words, vectors, counts, keys=keys).take(order)
+    return ordered, np.argsort(order)[: len(old)]

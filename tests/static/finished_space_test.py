@@ -45,13 +45,14 @@ def _save_and_keep(model, *args, **options):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """A space of French, the same with German added, and one of both."""
+    """A space of French, the same with German and more English words added, and one of both languages."""
     folder = tmp_path_factory.mktemp("runs")
     places = {name: str(folder / name) for name in ("before", "added", "together")}
     static.run(_config("en,fr"), places["before"])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(StaticSpaces, "save", _save_and_keep)
-        static.run(_config("en,de", **{"static.add_to": places["before"]}), places["added"])
+        more = {"static.add_to": places["before"], "data.pocket_sentences": 1800}
+        static.run(_config("en,de", **more), places["added"])
     static.run(_config("en,fr,de"), places["together"])
     return places
 
@@ -64,6 +65,14 @@ def test_the_languages_of_the_space_stay(runs):
     np.testing.assert_array_equal(new.vectors[new.rows(old.words)], old.vectors)
     assert list(new.counts) == sorted(new.counts, reverse=True)
     np.testing.assert_allclose(after.vector("inconnue", "fr"), before.vector("inconnue", "fr"))
+    # Frequent new words stand between the old ones, whose entries stay theirs.
+    assert np.ptp(np.diff(new.rows(old.words))) > 0
+    entries = [model.loaded.entries for model in (before, after)]
+    for word in before.vectors("fr").own_keys:
+        kept, extended = (x.accepted.of(word, "fr", "en") for x in entries)
+        assert set(extended) == set(kept), word
+
+
 
 
 def test_a_saved_space_guesses_what_the_run_has_measured(runs):

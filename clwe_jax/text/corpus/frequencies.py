@@ -132,7 +132,7 @@ def most_frequent(counts: Mapping[str, Mapping[str, int]]) -> Frequencies:
 
 
 def join_counts(parts: Iterable[Frequencies | None]) -> Frequencies | None:
-    """The counts of several runs, of different languages; None where a run has kept none."""
+    """The counts of several runs, of a language those of its last run; None where a run has kept none."""
     counts = list(parts)
     if None in counts:
         return None
