@@ -158,11 +158,12 @@ def _translations(
 ) -> Iterator[tuple[int, list[ProposedTranslation]]]:
     """Yields the row of each word and its best translations, by their keys."""
     x, y = spaces
-    keys = search.unit(y.vectors)
+    # In NumPy, as what a search returns from an accelerator cannot be written.
+    keys = np.asarray(search.unit(y.vectors))
     is_word = np.array([_is_word(key) for key in y.own_keys])
     for start in range(0, len(rows), _ROWS):
         block = rows[start : start + _ROWS]
-        cosines = np.asarray(search.unit(x.vectors[block]) @ keys.T)
+        cosines = np.asarray(search.unit(x.vectors[block])) @ keys.T
         cosines[:, ~is_word] = -1
         near = np.argpartition(-cosines, min(_NEAR, len(y) - 1), 1)[:, :_NEAR]
         for row, row_cosines, places in zip(block, cosines, near.tolist()):

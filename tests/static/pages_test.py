@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options
+from clwe_jax.align import search
 from clwe_jax.options import systems
 from clwe_jax.static import explore, job as static, lexicon_command, marked, proposals
 from clwe_jax.embeddings.vectors import Vectors
@@ -107,6 +108,13 @@ def test_the_command_writes_the_same_page_from_any_folder(run, tmp_path, monkeyp
     assert _data(back)["languages"] == ["en", "ar"]
     with pytest.raises(ValueError, match="expected two of en, ar"):
         lexicon_command.write(str(run / "run"), ["ar", "de"])
+
+
+def test_an_accelerator_proposes_the_same(run, monkeypatch):
+    monkeypatch.setattr(search, "uses_numpy", lambda: False)
+    folder = str(run / "run")
+    path = lexicon_command.write(folder, ["ar", "en"], str(run / "of_accelerator.html"))
+    assert _data(path)["proposals"] == _data(run / "run" / "lexicon-ar-en.html")["proposals"]
 
 
 def test_a_word_is_written_as_most_sentences_write_it():
