@@ -89,16 +89,19 @@ class Corpus:
         loses half of its words or more.
 
         Args:
-          temperature: 0 reduces every language to the size of the smallest one; a positive one
-            keeps the number of words of all languages together, and gives each the share of
-            `corpora.temperature_shares` (1: the text as it is).
+          temperature: T; up to 1, a language of s times the words of the smallest one is reduced to s^T
+            times as many (1: the text as it is). A larger one keeps the number of words of all languages
+            together, and gives each the share of `corpora.temperature_shares`.
           seed: seed of the draws.
         """
         sizes = {language: self.size(language) for language in self.languages}
-        target_sizes = dict.fromkeys(sizes, min(sizes.values()))
-        if temperature:
+        smallest = min(sizes.values())
+        if temperature > 1:
             shares = temperature_shares(sizes, temperature)
             target_sizes = {x: round(share * sum(sizes.values())) for x, share in shares.items()}
+        else:
+            surplus = {x: (size / smallest) ** temperature for x, size in sizes.items()}
+            target_sizes = {x: round(smallest * times) for x, times in surplus.items()}
         ids = {}
         splits = {}
         for place, language in enumerate(self.languages):
@@ -132,7 +135,7 @@ class Corpus:
                     language,
                     100 * (1 - share),
                     min(sizes, key=sizes.get),
-                    f"{min(sizes.values()):,}",
+                    f"{smallest:,}",
                 )
         return dataclasses.replace(self, ids=ids, splits=splits, places=None)
 

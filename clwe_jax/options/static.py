@@ -37,7 +37,7 @@ class StaticOptions(Options):
     temperature: Amount = option(
         0.0,
         "amounts of text that are read; 0: of each language as much as of the smallest one; 1: all "
-        "text; between, the larger languages lose a part",
+        "text; between, the larger languages lose a part; above 1, the smaller ones are repeated too",
     )
     training: Annotated[str, OneOf("joint", "separate", "replace", "duong", "dictionary")] = option(
         "joint",

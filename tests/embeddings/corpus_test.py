@@ -149,6 +149,16 @@ def test_a_temperature_keeps_the_total_and_repeats_the_small():
     assert list(between.sentences(seed=None)) == [s for x in "abc" for s in lines(between, x)]
 
 
+def test_between_0_and_1_the_larger_languages_lose_a_part_and_nothing_is_repeated():
+    corpus = big()
+    smallest = corpus.size("a")
+    half = corpus.sample(temperature=0.5)
+    assert lines(half, "a") == lines(corpus, "a")
+    for language in "bc":
+        expected = (smallest * corpus.size(language)) ** 0.5
+        assert expected - 12 < half.size(language) <= expected + 1
+
+
 @pytest.mark.parametrize("longer", ["w " * 32, "w " * 5])
 def test_every_language_keeps_a_sentence(longer):
     """Beside a language of four words: 40 words of which one sentence is longer, or all are."""
