@@ -51,8 +51,10 @@ class Packed:
         self.scales = scales
 
     @classmethod
-    def of(cls, vectors: np.ndarray) -> Packed:
-        """Packs vectors [N, D] of any float type."""
+    def of(cls, vectors: np.ndarray | Packed) -> Packed:
+        """Packs vectors [N, D] of any float type; packed ones stay as they are."""
+        if isinstance(vectors, cls):
+            return vectors
         scales = _scales(vectors)
         codes = np.empty((len(vectors), _width(vectors.shape[1])), np.uint16)
         steps = np.empty(len(vectors), np.float32)

@@ -18,6 +18,7 @@ import numpy as np
 from clwe_jax import options
 from clwe_jax.align import procrustes
 from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.embeddings.packed import Packed
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import FixedHub
 from clwe_jax.encoders import spaces
@@ -113,6 +114,9 @@ def load(config: StaticRun) -> FinishedSpace:
     hub = model.hub
     spelling = model.spelling
     vectors = model.raw[hub]
+    if isinstance(vectors.vectors, Packed):  # their columns cannot be taken, nor rows be added
+        vectors = vectors.to_float16()
+        model = dataclasses.replace(model, raw={**model.raw, hub: vectors})
     regression = spelling.regressions[hub]
     width = regression.factors.shape[1]
     part = dataclasses.replace(vectors, vectors=vectors.vectors[:, :width].astype(np.float32))
@@ -143,6 +147,7 @@ def _find_fault(config: StaticRun, model: StaticSpaces, before: Mapping[str, Any
     for part, names in (
         ("static", ("training", "dictionary_dim", "trained_length", "words")),
         ("embeddings", ("dim",)),
+        ("data", ("lower_case", "simplify_chinese")),
         ("", ("seed",)),
     ):
         ours = values[part] if part else values

@@ -1,14 +1,18 @@
 """A language that is added to a finished space: nothing moves, and it is as good as one trained with it."""
 
+import dataclasses
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
 
 from clwe_jax import api, options, presets
+from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.encoders import spaces
 from clwe_jax.encoders.spaces import StaticSpaces
-from clwe_jax.static import job as static
+from clwe_jax.static import finished_space, job as static
 
 
 def _config(languages, **overrides):
@@ -73,6 +77,19 @@ def test_the_languages_of_the_space_stay(runs):
         assert set(extended) == set(kept), word
 
 
+def test_languages_are_added_to_a_packed_space(runs, tmp_path):
+    before, added = (api.load(runs[name]).loaded for name in ("before", "added"))
+    folder = shutil.copytree(runs["before"], tmp_path / "packed")
+    before.save(str(folder), packed=True)
+    finished = finished_space.load(_config("en,de", **{"static.add_to": str(folder)}))
+    new = dataclasses.replace(added, raw={x: added.raw[x] for x in ("en", "de")})
+    finished.extend(new).save(str(tmp_path), packed=True)
+    first, last = spaces.load(folder), spaces.load(tmp_path)
+    np.testing.assert_array_equal(last.raw["fr"].vectors.codes, first.raw["fr"].vectors.codes)
+    rows = last.raw["en"].rows(added.raw["en"].words)
+    english = np.asarray(last.raw["en"].vectors)[rows]
+    cosines = (unit(english) * unit(added.raw["en"].vectors.astype(np.float32))).sum(1)
+    assert (cosines > 0.9).all()
 
 
 def test_a_saved_space_guesses_what_the_run_has_measured(runs):
@@ -113,6 +130,11 @@ def test_the_new_language_is_as_good_as_trained_together(runs):
         ("fr,de", {"static.hub": "fr"}, "its hub is en"),
         ("en,de", {"static.dictionary_dim": 64}, "static.dictionary_dim is 256 there and 64 here"),
         ("en,de", {"seed": 3}, "config.seed is 0 there and 3 here"),
+        (
+            "en,de",
+            {"data.lower_case": False},
+            "config.data.lower_case is True there and False here",
+        ),
         (
             "en,de",
             {"static.dictionary_dim": 0},
