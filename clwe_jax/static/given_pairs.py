@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Callable, Sequence
+from typing import Sequence
 
 from absl import logging
 import numpy as np
@@ -91,16 +91,13 @@ def list_tested_languages(evaluators: Sequence[NamedEvaluator]) -> list[str]:
     return list(itertools.chain(*(x.texts for x in of_run if isinstance(x, SentenceRetrieval))))
 
 
-def register_shares(
-    trainer: Trainer, cut: Callable[[str, str], Sequence[str]], evaluators: Sequence[NamedEvaluator]
-) -> dict[str, float]:
+def register_shares(trainer: Trainer, evaluators: Sequence[NamedEvaluator]) -> dict[str, float]:
     """How well the text that was read covers the words of the tests: a Bible is of one register.
 
     The log warns of a test many of whose words no text has: their vectors follow from spelling.
 
     Args:
-      trainer: has the given text.
-      cut: (text, language) -> its words.
+      trainer: has the given text, and cuts the tests as it cuts that.
       evaluators: evaluators, of which those of sentence retrieval are asked.
 
     Returns:
@@ -116,7 +113,7 @@ def register_shares(
             other_words = trainer.other_words(language)
             words = list[str]()
             for sentence in sentences:
-                words += cut(sentence, language)
+                words += trainer.cut(sentence, language)
             only_count = sum(word in in_pairs and word not in other_words for word in words)
             unseen_count = sum(word not in in_pairs and word not in other_words for word in words)
             name = f"{entry.prefix}given/{language}"

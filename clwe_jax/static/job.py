@@ -314,8 +314,7 @@ class Static(Job):
         encoder = sources.trainer.encoder(model) if sources.trainer else model.encoder()
         figures, rows = evaluators.measure(sources.evaluators, encoder)
         if self.config.learns_from_pairs:
-            words = encoder.words
-            figures |= given_pairs.register_shares(sources.trainer, words, sources.evaluators)
+            figures |= given_pairs.register_shares(sources.trainer, sources.evaluators)
         if self.with_floor:
             names = evaluations.names_with_floor()
             of_run = self.config.evals, sources.context, sources.folders

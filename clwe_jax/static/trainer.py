@@ -223,10 +223,13 @@ class Trainer:
         # Evaluators ask for the words of the same sentences several times.
         @functools.lru_cache(_CACHED_TEXTS)
         def words(text: str, language: str) -> list[str]:
-            single = self.segmenter.words(self.normalizer(text, language), language)
-            return model.phrases(language)(single)
+            return model.phrases(language)(self.cut(text, language))
 
         return model.encoder(split=words)
+
+    def cut(self, text: str, language: str) -> list[str]:
+        """The single words of a text, without phrases."""
+        return self.segmenter.words(self.normalizer(text, language), language)
 
     def description(self) -> dict[str, Any]:
         """Words of each language's text and their share in the dictionary, for the report."""

@@ -176,7 +176,8 @@ def test_links_are_files_and_a_section(run):
 
 
 def test_a_rejected_link_never_comes_back(run, folder, tmp_path):
-    (tmp_path / "xho-en.txt").write_text("")
+    phrase = " ".join(_verses("xho").lower().split()[-2:]).strip(".")  # of a verse that is held out
+    (tmp_path / "xho-en.txt").write_text(f"{phrase}\ta phrase\n")
     (tmp_path / "xho-en.not.txt").write_text("Revirxho\tRiver\nnusxho moon\n")
     workdir = str(tmp_path / "run")
     static.run(_config(folder, **{"data.dictionaries": str(tmp_path)}), workdir)
@@ -188,7 +189,11 @@ def test_a_rejected_link_never_comes_back(run, folder, tmp_path):
             pairs.append(frozenset(("revirxho", "river")) in words)
         answers = api.load(some).translate("revirxho", "xho", "en", k=50)
         assert [*pairs, "river" in [x.word for x in answers]] == [there] * 3
-    assert _read(workdir, "results.json")["retrieval/xho-en/mean_csls"] > 0.8
+    figures = _read(workdir, "results.json")
+    assert figures["retrieval/xho-en/mean_csls"] > 0.8
+    # The words of the phrase are in the pairs, though it is one word of the test.
+    assert phrase in spaces.load(workdir).raw["xho"].own_keys
+    assert figures["given/xho/only_in_pairs"] == 1 and figures["given/xho/unseen"] == 0
 
 
 def test_a_word_that_no_verse_has_gets_a_vector_by_its_spelling(run):
