@@ -72,8 +72,8 @@ def fit(
     numbered = _number_sentences(text, hub)
     if not numbered:
         logging.warning(
-            "The given pairs have no sentence in %s, the hub: they teach links, and no vectors of "
-            "sentences. --config.static.hub=xx chooses another one",
+            "The given pairs have no sentence in the hub: they teach links, and no vectors of sentences. "
+            "Add a file of pairs with %s; without a dictionary, --config.static.hub=xx chooses another hub",
             hub,
         )
         return {}

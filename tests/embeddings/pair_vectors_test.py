@@ -50,6 +50,13 @@ def _dense(text, language, ngrams):
     return words, of_words, rows * scale[:, None]
 
 
+def test_without_a_sentence_of_the_hub_the_log_names_the_file_to_add(caplog):
+    text = _given(4, pairs=[("xx", "yy")])
+    caplog.set_level("WARNING", "absl")
+    assert pair_vectors.fit(Ngrams.of(text.corpus.words), text, "en", _start()) == {}
+    assert "Add a file of pairs with en; without a dictionary" in caplog.text
+
+
 def test_vectors_are_those_of_ridge_regressions_in_turn():
     text = _given(12)
     ngrams = Ngrams.of(text.corpus.words)
