@@ -56,8 +56,12 @@ def propose(
     """
     links: dict[str, WordLinks] = {}
     examples = None
+    if model.frequencies is None:
+        raise ValueError("This run has kept no counts of words, by which entries are proposed")
+    counts = dict(model.frequencies.words)  # of the most frequent words alone
     if trainer is not None:
         config = trainer.config
+        counts |= trainer.counts
         if config.learns_from_pairs:
             links["verses"] = trainer.given_links.links
         if config.static.mine and config.data.source != PAIRS:
@@ -65,7 +69,7 @@ def propose(
         text = _sentences(trainer, workdir, pair)
         if text is not None:
             examples = ExampleFinder(text, pair, trainer.normalizer, trainer.segmenter)
-    return proposals.propose(model, pair, links, examples)
+    return proposals.propose(model, pair, links, examples, counts)
 
 
 def _sentences(trainer: Trainer, workdir: str, pair: tuple[str, str]) -> GivenText | None:

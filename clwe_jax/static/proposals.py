@@ -79,6 +79,7 @@ def propose(
     pair: tuple[str, str],
     links: Mapping[str, WordLinks],
     examples: ExampleFinder | None,
+    counts_of_languages: Mapping[str, Mapping[str, int]],
 ) -> list[Proposal]:
     """The proposed entries of two languages, the best first.
 
@@ -87,8 +88,9 @@ def propose(
       pair: the language whose words lack entries, and that of the translations.
       links: source, such as 'verses' -> links of words.
       examples: finds sentences; None: there are none.
+      counts_of_languages: language -> word -> occurrences.
     """
-    counts = [_counts(model, language) for language in pair]
+    counts = [counts_of_languages.get(language, {}) for language in pair]
     spaces = model.word_space(*pair)
     has_entry = set(model.entries.accepted.pairs_between(*pair)[:, 0].tolist())
     rows = [
@@ -123,12 +125,6 @@ def propose(
             )
         )
     return proposals
-
-
-def _counts(model: StaticSpaces, language: str) -> Mapping[str, int]:
-    if model.frequencies is None:
-        raise ValueError("This run has kept no counts of words, by which entries are proposed")
-    return model.frequencies.words.get(language, {})
 
 
 def _is_word(key: str) -> bool:

@@ -1,5 +1,7 @@
 """The pages for people who do not program: proposed entries and the space, of a run on invented verses."""
 
+import dataclasses
+import itertools
 import json
 import pathlib
 import re
@@ -12,7 +14,8 @@ import pytest
 from clwe_jax import api, options
 from clwe_jax.align import search
 from clwe_jax.options import systems
-from clwe_jax.static import explore, job as static, lexicon_command, marked, proposals
+from clwe_jax.static import explore, job as static, lexicon, lexicon_command, marked, open_run
+from clwe_jax.static import proposals
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.text import dictionary
@@ -115,6 +118,21 @@ def test_an_accelerator_proposes_the_same(run, monkeypatch):
     folder = str(run / "run")
     path = lexicon_command.write(folder, ["ar", "en"], str(run / "of_accelerator.html"))
     assert _data(path)["proposals"] == _data(run / "run" / "lexicon-ar-en.html")["proposals"]
+
+
+def test_all_words_of_the_text_are_counted(run):
+    """A model keeps the counts of the most frequent ones alone."""
+    folder = str(run / "run")
+    config, model = open_run.open_run(folder)
+    trainer = static.Static(config, folder).read_dictionaries().trainer
+    words = {
+        language: dict(itertools.islice(counts.items(), 5))
+        for language, counts in model.frequencies.words.items()
+    }
+    few = dataclasses.replace(model.frequencies, words=words)
+    fewer = dataclasses.replace(model, frequencies=few)
+    whole, found = (lexicon.propose(trainer, x, folder, ("ar", "en")) for x in (model, fewer))
+    assert found == whole and len(found) > 20
 
 
 def test_a_word_is_written_as_most_sentences_write_it():
