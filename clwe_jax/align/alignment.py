@@ -128,6 +128,11 @@ class Aligner(Protocol):
         """
 
 
+def seed_argument(aligner: type, seed: int) -> dict[str, int]:
+    """The argument `seed` of an aligner that draws numbers; none of others."""
+    return {"seed": seed} if "seed" in {x.name for x in dataclasses.fields(aligner)} else {}
+
+
 Steps = tuple[preprocess.Steps, preprocess.Steps]
 
 

@@ -32,9 +32,10 @@ class Contrastive(ContrastiveOptions):
     batch, and random frequent words of the other language, repel it. Both sides get a linear map,
     the identity at first. A share of the dictionary's source words is set aside, and the maps of
     the epoch with the lowest loss on them are kept: those of the start where no epoch is better.
+    The start learns from all pairs, since it would be worse without some, so that the choice leans to it.
     """
 
-    seed: int = 0  # of the draws
+    seed: int = 0  # of the draws, also those of the start
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """Learns both maps.
@@ -58,8 +59,9 @@ class Contrastive(ContrastiveOptions):
                 f"contrastive: temperature={self.temperature} must be positive, "
                 f"batch_size={self.batch_size} at least 1, validation={self.validation} in [0, 1)"
             )
+        start_class = registry.lookup("aligner", self.start)
         start = change_section(
-            registry.lookup("aligner", self.start)(),
+            start_class(**alignment.seed_argument(start_class, self.seed)),
             self.start_options,
             "config.align.contrastive.start_options",
             registry.options_class,

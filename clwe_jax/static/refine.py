@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from absl import logging
 
 from clwe_jax import registry
-from clwe_jax.align.alignment import Aligner, Alignment
+from clwe_jax.align.alignment import Aligner, Alignment, seed_argument
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.options.section import values_of
 from clwe_jax.options.static import AlignOptions
@@ -18,9 +16,7 @@ from clwe_jax.text.dictionary.merged import Dictionary
 def aligner(settings: AlignOptions, seed: int) -> Aligner:
     """The aligner that `settings.name` names, with the options of the section of that name."""
     cls = registry.lookup("aligner", settings.name)
-    # Only aligners that draw numbers have a seed.
-    arguments = {"seed": seed} if "seed" in {x.name for x in dataclasses.fields(cls)} else {}
-    return cls(**values_of(getattr(settings, settings.name)), **arguments)
+    return cls(**values_of(getattr(settings, settings.name)), **seed_argument(cls, seed))
 
 
 def fit(

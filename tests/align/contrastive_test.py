@@ -9,6 +9,7 @@ from clwe_jax import registry
 from clwe_jax.align import contrastive, csls
 from clwe_jax.align.contrastive import Contrastive, SideMaps, Side, BatchSides
 from clwe_jax.align.procrustes import Procrustes
+from clwe_jax.align.self_learning import SelfLearning
 
 
 def words(seed=0, pairs=5, others=3, width=4):
@@ -141,6 +142,17 @@ def test_a_seed_repeats_its_maps():
     one, same, other = fit(0), fit(0), fit(1)
     np.testing.assert_array_equal(one.source_map, same.source_map)
     assert not np.array_equal(one.source_map, other.source_map)
+
+
+def test_the_start_draws_by_the_seed(monkeypatch):
+    seeds = []
+    fit = lambda self, *words: seeds.append(self.seed) or Procrustes().fit(*words)
+    monkeypatch.setattr(SelfLearning, "fit", fit)
+    x, y = bent(100)
+    pairs = np.stack([np.arange(50)] * 2, 1)
+    for seed in (0, 7):
+        Contrastive(start="self_learning", epochs=0, seed=seed).fit(x, y, pairs)
+    assert seeds == [0, 7]
 
 
 @pytest.mark.parametrize(
