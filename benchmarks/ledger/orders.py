@@ -133,14 +133,15 @@ def _compare(pairs: Sequence[tuple[Row, Row]], metric: str, other: str) -> Gain 
     samples = []
     for rows, name in zip(zip(*pairs), (metric, other)):
         values = [_mean_and_error(row, name)[0] for row in rows]
-        samples.append(Observations(np.array(values), np.zeros(0)))
+        samples.append(Observations(np.array(values), np.zeros(0), 0))
     items = [_items(pair, metric, other) for pair in pairs]
     if all(items):
         for place in range(2):
             every = [pair[place].influence for pair in items]
             size = max(map(len, every))
             mean = np.mean([np.pad(x, (0, size - len(x))) for x in every], 0)
-            samples[place] = samples[place]._replace(influence=mean)
+            count = max(pair[place].items for pair in items)
+            samples[place] = samples[place]._replace(influence=mean, items=count)
     elif len(pairs) < 2:
         return None
     return significance.compare(*samples)

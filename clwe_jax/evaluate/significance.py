@@ -25,10 +25,12 @@ class Observations(NamedTuple):
       values: of each seed, float64 [S].
       influence: how much each item, by its number, moves the mean of the values from what it would be
         otherwise, float64 [N]; empty where the items' outcomes are not known.
+      items: how many different items there are; a number below N may be that of none.
     """
 
     values: np.ndarray
     influence: np.ndarray
+    items: int
 
     @property
     def value(self) -> float:
@@ -53,7 +55,8 @@ def sample(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> Observations:
         values = values + figures[:, 0] / len(parts)
         shifts = ((right - figures * sizes) / total).mean(0) / len(parts)
         influence += np.bincount(numbers, shifts, size)
-    return Observations(np.asarray(values), influence)
+    items = len(np.unique(np.concatenate([numbers for _, numbers in parts])))
+    return Observations(np.asarray(values), influence, items)
 
 
 def sample_of_outcomes(parts: Sequence[Outcomes]) -> Observations:
@@ -66,8 +69,18 @@ def sample_of_outcomes(parts: Sequence[Outcomes]) -> Observations:
 
 
 def half_interval(values: Observations, level: float = LEVEL) -> float:
-    """Half of the interval of a system's figure."""
-    return _half(values.values, values.influence, level)
+    """Half of the interval of a figure: the halves of the seeds and the items, as of independent sums."""
+    from scipy import stats  # takes half a second, which a start need not wait for
+
+    seeds = len(values.values)
+    of_seeds = of_items = 0.0
+    if seeds > 1:
+        error = values.values.std(ddof=1) / seeds**0.5
+        of_seeds = stats.t.isf(level / 2, seeds - 1) * error
+    if np.count_nonzero(values.influence) > 1:
+        error = np.sqrt((values.influence**2).sum())
+        of_items = stats.t.isf(level / 2, values.items - 1) * error
+    return math.hypot(of_seeds, of_items)
 
 
 def compare(first: Observations, second: Observations) -> Gain:
@@ -84,39 +97,26 @@ def compare(first: Observations, second: Observations) -> Gain:
     gaps = sides[0] - sides[1]
     size = max(len(first.influence), len(second.influence))
     influence = _pad(first.influence, size) - _pad(second.influence, size)
+    gap = Observations(gaps, influence, max(first.items, second.items))
     difference = float(np.round(first.value - second.value, 12))
     # As in McNemar's test: few items that differ are far from a normal distribution.
     step = float(np.abs(influence).max(initial=0.0))
     distance = max(abs(difference) - step, 0.0)
-    half = _half(gaps, influence, LEVEL) + step
-    return Gain(difference, difference - half, difference + half, _p(distance, gaps, influence))
+    half = half_interval(gap) + step
+    return Gain(difference, difference - half, difference + half, _p(distance, gap))
 
 
-def _half(values: np.ndarray, influence: np.ndarray, level: float) -> float:
-    """The seeds' and the items' halves of an interval, as of independent sums."""
-    from scipy import stats  # takes half a second, which a start need not wait for
-
-    seeds = len(values)
-    items = np.count_nonzero(influence)
-    of_seeds = of_items = 0.0
-    if seeds > 1:
-        of_seeds = stats.t.isf(level / 2, seeds - 1) * values.std(ddof=1) / seeds**0.5
-    if items > 1:
-        of_items = stats.t.isf(level / 2, len(influence) - 1) * np.sqrt((influence**2).sum())
-    return math.hypot(of_seeds, of_items)
-
-
-def _p(distance: float, values: np.ndarray, influence: np.ndarray) -> float:
+def _p(distance: float, gap: Observations) -> float:
     """The level at which half of the interval is the distance."""
     from scipy import optimize
 
     if not distance:
         return 1.0
-    if _half(values, influence, _SMALLEST_P) <= distance:
+    if half_interval(gap, _SMALLEST_P) <= distance:
         return _SMALLEST_P
 
     def excess(log_p: float) -> float:
-        return _half(values, influence, math.exp(log_p)) - distance
+        return half_interval(gap, math.exp(log_p)) - distance
 
     return math.exp(optimize.brentq(excess, math.log(_SMALLEST_P), 0.0))
 

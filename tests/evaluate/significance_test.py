@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from clwe_jax.evaluate import significance
+from clwe_jax.evaluate import agreement, significance
 from clwe_jax.evaluate.agreement import Outcomes
 from clwe_jax.evaluate.significance import compare, sample, sample_of_outcomes
 
@@ -29,12 +29,21 @@ def test_equal_systems_are_seldom_called_different(seeds, of_seed):
     assert wrong / trials < 0.075 and outside / trials < 0.085
 
 
-def test_a_figure_s_items_and_the_value_are_those_of_accuracy():
-    right = np.arange(400) < 100
-    found = sample_of_outcomes([Outcomes(right, np.arange(400))])
+@pytest.mark.parametrize("count", [20, 400])
+def test_a_figure_s_items_and_the_value_are_those_of_accuracy(count):
+    right = np.arange(count) < count // 4
+    numbers = agreement.number_texts(f"sentence {x}" for x in range(count))
+    assert len(set(numbers.tolist())) == count < numbers.max()
+    found = sample_of_outcomes([Outcomes(right, numbers)])
     assert found.value == pytest.approx(0.25)
-    expected = stats.t.ppf(0.975, 399) * (0.25 * 0.75 / 400) ** 0.5
+    expected = stats.t.ppf(0.975, count - 1) * (0.25 * 0.75 / count) ** 0.5
     assert significance.half_interval(found) == pytest.approx(expected)
+    nothing = sample_of_outcomes([Outcomes(np.zeros(count, bool), numbers)])
+    gain = compare(found, nothing)
+    assert gain.high - gain.value == pytest.approx(expected + 0.75 / count)
+
+
+def test_a_figure_of_counts_is_f1():
     # F1: right 1 of 2 gold and 1 predicted, and 1 of 1 and 2.
     counts = np.array([[[1, 2, 1], [1, 1, 2]]])
     assert sample([(counts, np.arange(2))]).value == pytest.approx(4 / 6)
@@ -67,7 +76,8 @@ def test_p_is_the_level_at_which_the_interval_ends_at_zero():
     gain = compare(*two)
     apart, influence = two[0].values - two[1].values, two[0].influence - two[1].influence
     step = np.abs(influence).max()
-    half = significance._half(apart, influence, gain.p)
+    gap = significance.Observations(apart, influence, 300)
+    half = significance.half_interval(gap, gain.p)
     assert abs(gain.value) == pytest.approx(half + step, rel=1e-6)
     again = compare(two[1], two[0])
     assert again.p == pytest.approx(gain.p) and again.value == -gain.value
