@@ -61,10 +61,10 @@ def mine(source: Array, target: Array, neighbourhood: int = NEIGHBOURHOOD) -> Mi
 
     Args:
       source, target: [N, D] and [M, D].
-      neighbourhood: k, at most N and M.
+      neighbourhood: k; N or M where that is less.
 
     Raises:
-      ValueError: as of `csls.nearest`.
+      ValueError: a side without vectors.
     """
     return best_first(*exact(source, target, neighbourhood))
 
