@@ -89,7 +89,7 @@ def _features_record(
         "files": dict(data.files),
         "seed": config.seed,
         "task": settings.task,
-        "translated": dict(data.coverage),
+        "translated": {x: y.fingerprint() for x, y in data.glossaries.items()},
         "rows": settings.rows,
         "words": settings.words,
         "dev": settings.dev,
@@ -112,7 +112,7 @@ def table_of(
 
 
 def _means(workdir: str, tables: Mapping[tuple[str, str], FeatureTable]) -> dict[str, np.ndarray]:
-    """The mean features of each language: over its training rows, else over its test rows."""
+    """The mean features of each language: over its training, else development, else test rows."""
     means = {}
     # Later splits replace earlier ones: the training rows decide where a language has some.
     for current_split in ("test", "dev", "train"):

@@ -46,7 +46,7 @@ class TunedTransfer:
         self._made_with = {
             **encoder.made_with,
             "files": dict(data.files),
-            "translated": dict(data.coverage),
+            "translated": {x: y.fingerprint() for x, y in data.glossaries.items()},
             "transfer": to_dict(config.transfer),
             "optimizer": to_dict(config.optimizer),
             "train": [config.train.epochs, config.train.batch_size, config.train.microbatches],

@@ -36,6 +36,9 @@ from clwe_jax.transfer import (
     job as transfer,
     translate as transfer_translate,
 )
+from clwe_jax.transfer.frozen import FrozenTransfer
+from clwe_jax.transfer.results import OpenedEncoder
+from clwe_jax.transfer.tuned import TunedTransfer
 
 LANGUAGES = ("en", "de")
 KINDS = ("PER", "LOC")
@@ -294,14 +297,23 @@ def test_gains_over_another_run_are_tested(frozen, tmp_path, vectors):
         assert ("Names: gains" in titles) == bool(folder)
 
 
-def test_the_mean_of_each_language_is_taken_away(vectors, tmp_path, frozen):
-    job, done = transfer.Transfer(tiny(vectors, center=True), str(tmp_path)), {}
-    assert job.run()
-    for stage in job.stages()[:3]:  # as `run` does
+def up_to_features(config, folder):
+    """The labelled rows, the encoder and the features of a run."""
+    done = {}
+    for stage in transfer.Transfer(config, str(folder)).stages()[:3]:  # as `run` does
         done[stage.name] = stage.do(*(done[name] for name in stage.needs))
-    tables = [done["features"].tables[x, "en"].values for x in ("train", "dev", "test")]
-    assert all(isinstance(x, np.memmap) for x in tables)  # no table is held in memory
-    assert np.abs(tables[0][1:].mean(0)).max() < 0.2 < np.abs(tables[0][1:]).max()
+    return done.values()
+
+
+def test_the_mean_of_each_language_is_taken_away(vectors, tmp_path):
+    config = tiny(vectors, center=True)
+    assert transfer.run(config, str(tmp_path))
+    *_, features = up_to_features(config, tmp_path)
+    tables = features.tables
+    assert all(isinstance(x.values, np.memmap) for x in tables.values())  # none is held in memory
+    for table in (tables["train", "en"], tables["test", "de"]):
+        words = table.values[np.concatenate([*itertools.chain.from_iterable(table.rows)])]
+        assert np.abs(words.mean(0)).max() < 1e-5 and np.abs(words).max() > 0.2
     with np.load(tmp_path / "heads" / "centers.npz") as file:
         assert set(file.files) == set(LANGUAGES)
     [found] = api.load(str(tmp_path)).tag([["Bank"]], lang="de")
@@ -483,6 +495,28 @@ def test_test_rows_are_translated_for_an_encoder_of_one_language(vectors, tmp_pa
     row = ToyNames().generate("de", "test", 1, 0).rows[0]
     [found] = model.tag([" ".join(row.words)], lang="de")
     assert [word for word, _ in found] == list(row.words)
+
+
+def test_other_translations_of_the_same_words_are_other_features_and_heads(
+    vectors, pretrained, tmp_path
+):
+    values = {"data.dictionaries": str(tmp_path)}
+    config = with_values(tiny(vectors.split(",")[0], translate="test"), values)
+    tuning_config = with_values(tuning(pretrained), {**values, "transfer.translate": "test"})
+    model = OpenedEncoder(encoders.load(pretrained, ()), {})
+    german = {x.lower() for row in ToyNames().generate("de", "test", 40, 0).rows for x in row.words}
+    tables, shares, records = [], [], []
+    for translations in (("the", "bank"), ("bank", "the")):
+        lines = [f"{x} {translations[n % 2]}\n" for n, x in enumerate(sorted(german))]
+        (tmp_path / "de-en.txt").write_text("".join(lines))
+        data, encoder, features = up_to_features(config, tmp_path)
+        table = features.tables["test", "de"]
+        tables.append([table.values[words].tolist() for [words] in table.rows])
+        shares.append(data.coverage["de"])
+        of_heads = FrozenTransfer(config, "", data, encoder, features).made_with()
+        records.append((of_heads, TunedTransfer(tuning_config, "", data, model)._made_with))
+    assert shares[0] == shares[1] > 0.9 and tables[0] != tables[1]
+    assert all(a != b for a, b in zip(*records))
 
 
 def test_files_are_split_and_compared(vectors, tmp_path, caplog):

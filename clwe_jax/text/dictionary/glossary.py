@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import itertools
+import json
 from typing import Iterable, Mapping, Sequence
 
 from clwe_jax.text.dictionary.merged import Dictionary
@@ -45,6 +47,10 @@ class Glossary:
         words = itertools.chain.from_iterable(sentences)
         translated = [self._key(word) in self.entries for word in words if has_letter(word)]
         return sum(translated) / max(1, len(translated))
+
+    def fingerprint(self) -> str:
+        """A hash of the entries."""
+        return hashlib.sha256(json.dumps(sorted(self.entries.items())).encode()).hexdigest()[:16]
 
     def _key(self, word: str) -> str:
         return Normalizer().key(word, self.source)
