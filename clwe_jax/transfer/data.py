@@ -205,7 +205,7 @@ def _rows_of_files(config: TransferRun, task: Task):
         paths = dict.fromkeys(languages, settings.tests)
     else:
         paths = {name_in(x, languages): path for x, path in task.files(settings.tests).items()}
-    test_languages = [x for x in languages if x in paths] if languages else list(paths)
+    test_languages = [x for x in languages if x in paths]
     if not test_languages:
         raise ValueError(
             f"config.transfer.tests={settings.tests} has files of {', '.join(sorted(paths))}, none "

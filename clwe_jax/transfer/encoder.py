@@ -15,6 +15,7 @@ from clwe_jax.interop.configuration import LASER_WEIGHTS
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
 from clwe_jax.options.transfer import TransferRun, encoder_folder, encoder_parts
+from clwe_jax.text.labelled import labelled_files
 from clwe_jax.training import build, checkpoint, finish
 from clwe_jax.transfer import loaded, maps as transfer_maps, vocabulary
 from clwe_jax.transfer.data import LabelledData
@@ -107,13 +108,23 @@ def _learned_pieces(config: TransferRun, workdir: str, data: LabelledData) -> Op
 
 
 def joint_config(config: TransferRun) -> StaticRun:
-    """The config of the joint-align vectors."""
+    """The config of the joint-align vectors of the tested languages and those of labels, two or more."""
+    settings = config.transfer
+    labelled = labelled_files.training_languages(settings.train)
+    dev = labelled_files.pairs(settings.dev, "dev")
+    languages = tuple(dict.fromkeys([*options.languages(config), *labelled, *dev]))
+    if len(languages) < 2:
+        raise ValueError(
+            f"config.encoder=joint trains vectors of two languages or more, and all rows are in "
+            f"{languages[0]}: give --config.encoder=run:DIR, hf:DIR, vec:{languages[0]}=FILE or bow"
+        )
     base = options.parse(presets.start_from("joint_align", config.scale))
     names = values_of(base.data)
     values = {
         "seed": config.seed,
-        "data": {name: x for name, x in values_of(config.data).items() if name in names},
+        "data": {name: x for name, x in values_of(config.data).items() if name in names}
+        | {"languages": ",".join(languages)},
         "static": {"write_text": False, "induced_words": 0},
-        "embeddings": values_of(config.transfer.joint),
+        "embeddings": values_of(settings.joint),
     }
     return options.with_values(base, values)

@@ -33,6 +33,7 @@ from clwe_jax.training import partition
 from clwe_jax.training.stop import StopSignal
 from clwe_jax.transfer import (
     data as transfer_data,
+    encoder as transfer_encoder,
     job as transfer,
     translate as transfer_translate,
 )
@@ -589,6 +590,19 @@ def test_a_language_that_the_encoder_lacks_is_named(vectors, tmp_path):
     for dry in (False, True):
         with pytest.raises(ValueError, match="fr"):
             transfer.run(config, str(tmp_path / "run"), dry)
+
+
+def test_joint_vectors_are_of_the_tested_languages_and_those_of_labels(tmp_path):
+    config = with_values(tiny("joint", train="de"), {"data.languages": "fr,es"})
+    assert transfer_encoder.joint_config(config).data.languages == "fr,es,de"
+    files = {"train": "en:x", "dev": "ja:y", "tests": "z"}
+    config = with_values(config, {"transfer": files})
+    assert transfer_encoder.joint_config(config).data.languages == "fr,es,en,ja"
+    alone = with_values(tiny("joint", train="de"), {"data.languages": "de"})
+    for dry in (True, False):
+        with pytest.raises(ValueError, match="two languages or more, and all rows are in de: give"):
+            transfer.run(alone, str(tmp_path / "run"), dry)
+        assert not (tmp_path / "run").exists()
 
 
 def test_a_file_whose_name_says_another_language_is_named_with_what_mends_it(vectors, tmp_path):
