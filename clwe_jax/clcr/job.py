@@ -246,7 +246,7 @@ class Clcr(Job):
                 space,
                 match,
                 sides[1 - side].table,
-                sides[side].table.rows.shape[1],
+                sides[side].table.lengths,
                 AttentionMatching(**values_of(self.config.clcr.transform)),
                 Tuning(**values_of(self.config.clcr.tune)),
                 self.config.seed,

@@ -85,7 +85,7 @@ def tune_model(
     space: Space,
     match: Match,
     other: TableSentences,
-    longest: int,
+    lengths: np.ndarray,
     matching: AttentionMatching,
     tuning: Tuning,
     seed: int,
@@ -98,15 +98,24 @@ def tune_model(
       space: its layers and their whitening.
       match: the map from this space to the other's.
       other: the pieces of the translations in the other space.
-      longest: pieces of the longest sentence of the texts.
+      lengths: number of pieces of each sentence, int [N]; those above the model's rows are left out.
       matching: the annealing of the temperature.
       seed: of the order of the sentences.
 
     Raises:
-      ValueError: a sentence is longer than a row of the model, or the loss is not finite.
+      ValueError: no sentence fits a row of the model, or the loss is not finite.
     """
     language, words = texts
     encoder = model.encoder()
+    fitting = np.flatnonzero(lengths <= encoder.room)
+    left_out = (
+        f"{len(lengths) - len(fitting)} of {len(lengths)} sentences ({language}) have more than the "
+        f"{encoder.room} pieces of a row of the model"
+    )
+    if not len(fitting):
+        raise ValueError(f"{left_out}: lower config.clcr.length")
+    if len(fitting) < len(lengths):
+        logging.warning("%s, and are left out of the fine-tuning", left_out)
     tx = optimizer(tuning)
     step = program(model.objective.encode, space, match.params, matching, tuning)
     params = model.variables["params"]
@@ -114,10 +123,11 @@ def tune_model(
     other_variables = {name: x for name, x in model.variables.items() if name != "params"}
     opt_state = tx.init(params)
     losses = []
+    length = lengths[fitting].max() + 2  # of all batches, with [CLS] and [SEP]: one program
     sizes = [tuning.batch_size] * tuning.steps
-    for number, numbers in enumerate(places.batches(len(words), draw, sizes)):
-        # One length for all batches, with [CLS] and [SEP]: one program.
-        batch = encoder.word_batch([words[place] for place in numbers], language, longest + 2)
+    for number, drawn in enumerate(places.batches(len(fitting), draw, sizes)):
+        numbers = fitting[drawn]
+        batch = encoder.word_batch([words[place] for place in numbers], language, length)
         # [CLS], [SEP] and padding are in no group.
         real = np.asarray(batch.pop("groups")) >= 0
         target = other.rows[numbers]  # row 0 is padding

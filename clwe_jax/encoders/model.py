@@ -97,6 +97,11 @@ class ModelEncoder:
         return self._rows().shape(self.variables)
 
     @property
+    def room(self) -> int:
+        """The maximum number of pieces of a row, without [CLS] and [SEP]."""
+        return self._rows().max_length - 2
+
+    @property
     def layers(self) -> int:
         """The model's layers and the embedding output."""
         return self.shape[0]
@@ -170,9 +175,8 @@ class ModelEncoder:
             many pieces counts once, as in the vectors of words.
         """
         encoder = self._rows()
-        # [CLS] and [SEP] take two positions.
         number = encoder.tokenizer.language_id(language)
-        room = encoder.max_length - 2
+        room = self.room
         text_ids = []
         shares = []
         for text in texts:
@@ -219,7 +223,7 @@ class ModelEncoder:
         encoder = self._rows()
         shape = self.shape
         number = self.tokenizer.language_id(language)
-        room = encoder.max_length - 2
+        room = self.room
         pairs = []
         rows = []
         targets = []
@@ -269,19 +273,14 @@ class ModelEncoder:
             sentence_pieces.append(tuple(np.concatenate(side) for side in zip(*in_order)))
         return sentence_pieces
 
-    def word_batch(self, sentences: WordLists, language: str, length: int = 0) -> Batch:
+    def word_batch(self, sentences: WordLists, language: str, length: int) -> Batch:
         """One batch with a row for each sentence of given words, and the word of each piece: 'groups'.
 
         Args:
-          length: of a row, [CLS] and [SEP] included; 0: that of the longest one.
-
-        Raises:
-          ValueError: a sentence is longer than a row.
+          sentences: words of no more than `room` pieces each.
+          length: of a row, [CLS] and [SEP] included.
         """
         rows, _ = self._word_rows(sentences, language, "mean")
-        if len(rows) > len(sentences):
-            raise ValueError(f"a sentence ({language}) has more pieces than a row of the model")
-        length = length or max(len(row.ids) for row in rows) + 2
         return self._rows().batch(rows, len(rows), length)
 
     def _word_rows(
@@ -290,7 +289,7 @@ class ModelEncoder:
         """Rows of given words; for each its sentence, first word, and the owner of each piece."""
         encoder = self._rows()
         number = self.tokenizer.language_id(language)
-        room = encoder.max_length - 2
+        room = self.room
         rows = []
         targets = []
         cache = {}
@@ -322,7 +321,7 @@ class ModelEncoder:
         size = 0
         for place, word in enumerate(words):
             length = len(encoder.tokenizer.vocabulary.encode_word(word))
-            if size and size + length > encoder.max_length - 2:
+            if size and size + length > self.room:
                 yield start, place
                 start = place
                 size = 0
@@ -351,7 +350,7 @@ class ModelEncoder:
         """Mean vectors, float32 [W, layers, D], and the averaged occurrences, int [W]."""
         encoder = self._rows()
         number = self.tokenizer.language_id(language)
-        room = encoder.max_length - 2
+        room = self.room
         index = {word: place for place, word in enumerate(words)}
         counts = np.zeros(len(words), np.int64)
         rows: list[Row] = []

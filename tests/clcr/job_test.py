@@ -806,15 +806,17 @@ def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models
 
 
 def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(
-    config, models, monkeypatch
+    config, models, monkeypatch, caplog
 ):
-    rows = data.training_rows(config.resolve(), {})[:8]
+    rows = data.training_rows(config.resolve(), {})[:9]
+    rows[8] = rows[8]._replace(source=rows[8].source * 30)  # longer than a row of the model
     found, sides = data.fit_spaces(config, models, rows, {})
-    tables = [side.table for side in sides]
+    tables = [side.table._replace(rows=side.table.rows[:8]) for side in sides]
     match = AttentionMatching(steps=1, hidden=4).fit(*tables)
     match = dataclasses.replace(match, params={x: y + 0.1 for x, y in match.params.items()})
     logged = []
     monkeypatch.setattr(clcr_tune.logging, "info", lambda text, *args: logged.append(args))
+    lengths = sides[0].table.lengths
     tuning = Tuning(rounds=1, steps=1, batch_size=8, learning_rate=0.0)
     texts = "de", [row.source for row in rows]
     after = clcr_tune.tune_model(
@@ -822,12 +824,13 @@ def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(
         texts,
         found["de"],
         match,
-        tables[1],
-        tables[0].rows.shape[1],
+        sides[1].table,
+        lengths,
         AttentionMatching(),
         tuning,
         0,
     )
+    assert "1 of 9 sentences (de) have more than the 126 pieces of a row" in caplog.text
     language, first, _ = logged[-1]
     expected = dataclasses.replace(match, temperature=1.0).distances(*tables)[0]
     assert language == "de" and first == pytest.approx(expected, rel=1e-3)
