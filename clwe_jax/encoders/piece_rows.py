@@ -18,8 +18,9 @@ class PieceRows:
     """Rows of pieces, [CLS] and [SEP] included.
 
     Attributes:
-      columns: ragged columns: inputs, positions, segment_ids, language_ids; 'words' where words have
-        labels, the positions of their first pieces; 'type_ids' where wanted.
+      columns: ragged columns: inputs, positions, segment_ids, language_ids; where words have labels,
+        'words', the positions of their first pieces, and 'starts', 1 at the first word of a sentence;
+        'type_ids' where wanted.
       places: for each row the number of its sentence or text, and of its first word.
       cut: reason -> number of rows that lost their end.
     """
@@ -118,6 +119,7 @@ class _Maker:
         }
         if words is not None:
             row["words"] = words
+            row["starts"] = np.arange(place[1], place[1] + len(words)) == 0
         if types:
             row["type_ids"] = kinds
         for key, value in row.items():

@@ -160,8 +160,8 @@ class Labelling(nn.Module):
 
     Attributes:
       head: one of `models.heads`.
-      forbidden: scores that are added to transitions and starts of a CRF where BIO forbids them, as
-        tuples; () for none.
+      forbidden: scores that are added to transitions of a CRF and to labels of a sentence's first word
+        where BIO forbids them, as tuples; () for none.
     """
 
     head: nn.Module
@@ -175,21 +175,27 @@ class Labelling(nn.Module):
             self.start = parameter(self, "start", (None,), small, (k,))
             self.end = parameter(self, "end", (None,), small, (k,))
 
-    def _weights(self) -> crf.Weights:
+    def _of_crf(self, scores: Array, starts: Array | None) -> tuple[Array, crf.Weights]:
+        """The scores of words and of steps, with `forbidden`."""
         transitions = self.transitions
-        start = self.start
         if self.forbidden:
-            between, first = self.forbidden
-            transitions = transitions + jnp.array(between)
-            start = start + jnp.array(first)
-        return crf.Weights(transitions, start, self.end)
+            between, first = map(jnp.array, self.forbidden)
+            transitions = transitions + between
+            if starts is None:
+                starts = jnp.arange(scores.shape[1]) == 0
+            scores = scores + starts[..., None] * first
+        return scores, crf.Weights(transitions, self.start, self.end)
 
-    def loss(self, texts: Texts, gold: Array, train: bool) -> dict[str, Sums]:
+    def loss(
+        self, texts: Texts, gold: Array, train: bool, starts: Array | None = None
+    ) -> dict[str, Sums]:
         """The negative log-likelihood.
 
         Args:
           gold: labels, int32 [B, W], [B] or [B, K]; -1 is no label.
           train: whether dropout is on (needs an rng named 'dropout').
+          starts: 1 at the first word of a sentence, of which a row may be a later part, int32 [B, W];
+            None: at the first word of every row.
 
         Returns:
           'loss': a sentence of a CRF, else a label, in nats; 'accuracy': share of the labels whose
@@ -208,7 +214,7 @@ class Labelling(nn.Module):
         targets = jnp.maximum(gold, 0)
         right = (scores.argmax(-1) == gold) * weights
         if self.head.options.ending == "crf":
-            likely = crf.log_likelihood(scores, self._weights(), targets, labelled)
+            likely = crf.log_likelihood(*self._of_crf(scores, starts), targets, labelled)
             # The CRF scores the first place of a row even where the row has no label.
             rows = labelled.any(1).astype(jnp.float32)
             loss = Sums(-(likely * rows).sum(), rows.sum())
@@ -217,13 +223,13 @@ class Labelling(nn.Module):
             loss = Sums((losses * weights).sum(), weights.sum())
         return {"loss": loss, "accuracy": Sums(right.sum(), weights.sum())}
 
-    def best(self, texts: Texts) -> Array:
+    def best(self, texts: Texts, starts: Array | None = None) -> Array:
         """The best labels, int32 [B, W] or [B]; with 'sigmoid' 1 at every label that holds, [B, K]."""
         scores = self.head(texts, False).astype(jnp.float32)
         if self.head.options.ending == "sigmoid":
             return ((scores > 0) & _has_words(texts)).astype(jnp.int32)
         if self.head.options.ending == "crf":
-            return crf.viterbi(scores, self._weights(), texts[0][1])[0]
+            return crf.viterbi(*self._of_crf(scores, starts), texts[0][1])[0]
         return scores.argmax(-1).astype(jnp.int32)
 
 

@@ -17,7 +17,8 @@ class TunedModel(nn.Module):
     """The backbone of a pretrained model under a head.
 
     A batch has the keys of `types.piece_shapes` and 'gold', the labels. For words with
-    labels it also has 'words', int32 [B, W]: the positions of the words' first pieces, 0 for padding.
+    labels it also has 'words', int32 [B, W]: the positions of the words' first pieces, 0 for padding;
+    and 'starts', int32 [B, W]: 1 at the first word of a sentence, which may go on in the next row.
 
     Attributes:
       backbone: the encoder; its parameters have the paths that they have in the pretrained model.
@@ -35,10 +36,11 @@ class TunedModel(nn.Module):
     words: str = "first"
 
     def loss(self, batch: Batch, train: bool = False) -> dict[str, Sums]:
-        return self.labelling.loss(self._texts(batch, train), batch["gold"], train)
+        starts = batch.get("starts")
+        return self.labelling.loss(self._texts(batch, train), batch["gold"], train, starts)
 
     def best(self, batch: Batch) -> Array:
-        return self.labelling.best(self._texts(batch, False))
+        return self.labelling.best(self._texts(batch, False), batch.get("starts"))
 
     @nn.compact
     def _texts(self, batch: Batch, train: bool) -> Texts:

@@ -32,7 +32,8 @@ class LabellingObjective:
         labels = (rows, length) if self.model.labelling.head.tags else (rows,)
         shapes["gold"] = jax.ShapeDtypeStruct(labels, np.int32)
         if self.model.labelling.head.tags:
-            shapes["words"] = jax.ShapeDtypeStruct((rows, length), np.int32)
+            for key in ("words", "starts"):
+                shapes[key] = jax.ShapeDtypeStruct((rows, length), np.int32)
         return shapes
 
     def init(self, rng: Array, batch: Batch) -> Variables:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator
 
 from absl import logging
 import jax
@@ -130,20 +130,10 @@ class TunedTransfer:
             if self._data.tags:
                 counts = [len(x) for x in pieces.columns["words"]]
                 for (number, first), count in zip(pieces.places, counts):
-                    row_labels = labels[number][first : first + count]
-                    gold.append(np.array(self._begun(row_labels, first), np.int32))
+                    gold.append(np.array(labels[number][first : first + count], np.int32))
             else:
                 gold += labels
         return {**columns, "gold": gold if self._data.tags else np.array(gold, np.int32)}, cuts
-
-    def _begun(self, labels: Sequence[int], first: int) -> list[int]:
-        """The labels of a row; a constrained CRF cannot begin inside of a name, as a rest may do."""
-        names = self._data.labels
-        row = list(labels)
-        if first and row and self._objective.model.labelling.forbidden:
-            begun = names[row[0]].replace("I-", "B-", 1)
-            row[0] = names.index(begun) if begun in names else row[0]
-        return row
 
     def _rows(self, rows: Rows, language: str) -> piece_rows.PieceRows:
         texts = self._data.inputs(rows)

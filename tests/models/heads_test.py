@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.models import heads, labelling
+from clwe_jax.models import crf, heads, labelling
 from clwe_jax.models.lstm import BiLstm
 from clwe_jax.options import models
 
@@ -219,6 +219,31 @@ def test_labels_of_minus_one_do_not_count(x):
     params = params_of(model.init, jax.random.key(1), [(x, MASK)], gold, False, method=loss)
     found = applied(model, params, [(x, MASK)], gold, False, method=loss)
     assert found["loss"].weight == MASK.sum() and found["accuracy"].weight == MASK.sum()
+
+
+def test_a_later_part_of_a_sentence_may_begin_inside_a_name(x):
+    tags = ("B-A", "I-A", "O")
+    between, first = crf.bio_steps(tags)
+    head = heads.Linear(models.LinearHead(ending="crf"), 3, True)
+    strict = labelling.Labelling(head, (tuple(map(tuple, between.tolist())), tuple(first.tolist())))
+    free = labelling.Labelling(head, (tuple(map(tuple, between.tolist())), (0.0, 0.0, 0.0)))
+    texts, gold = [(x, MASK)], np.where(MASK, 1, -1)  # I-A everywhere
+    loss, best = labelling.Labelling.loss, labelling.Labelling.best
+    params = params_of(strict.init, jax.random.key(1), texts, gold, False, method=loss)
+    params["head"]["output_bias"] = jnp.array([0.0, 9.0, 0.0])
+    starts = np.zeros((ROWS, WORDS), np.int32)
+    starts[0, 0] = 1
+    labels = applied(strict, params, texts, starts, method=best)
+    assert np.asarray(labels)[:, 0].tolist() == [0, 1, 1]
+    assert applied(strict, params, texts, method=best)[:, 0].tolist() == [0, 0, 0]
+    whole, part = (
+        applied(model, params, [(x[rows], MASK[rows])], gold[rows], False, given, method=loss)
+        for model, rows, given in ((free, slice(3), None), (strict, slice(1, 3), starts[1:]))
+    )
+    alone = applied(free, params, [(x[:1], MASK[:1])], gold[:1], False, method=loss)["loss"]
+    assert float(part["loss"].value) == pytest.approx(
+        float(whole["loss"].value - alone.value), rel=1e-4
+    )
 
 
 def test_locked_dropout_drops_the_same_dimensions_at_all_words():

@@ -104,6 +104,7 @@ def repeated(shapes):
         "source_language_ids": 0,
         "loss_weights": [0, 1, 0, 0, 1, 0],
         "words": [7, 8, 9, 10, 11, 12],
+        "starts": [1, 0, 0, 0, 0, 0],
         "gold": [0, 1, 2, 1, 0, 0],
         "spelling": [1, 2, 3, 4, 5, 6],
         "reset": 0,

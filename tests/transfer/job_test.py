@@ -429,6 +429,37 @@ def test_heads_on_every_layer_alone(pretrained, tmp_path):
     assert ForkingPickler.loads(ForkingPickler.dumps(model)).tag(["the bank"], lang="en") == found
 
 
+@pytest.mark.parametrize("ending", ["softmax", "crf"])
+def test_every_part_of_a_long_sentence_has_its_own_labels(ending, pretrained, monkeypatch):
+    config = tuning(pretrained)
+    config = with_values(config, {"transfer.length": 8, "transfer.head.ending": ending})
+    rows = ToyNames().generate("en", "train", 8, 0).rows
+    words = [row.words for row in rows]
+    # One name a sentence, which ends in another row than it begins in.
+    tags = [("B-PER", *["I-PER"] * (len(x) - 1)) for x in words]
+    examples = {"en": list(map(Tagged, words, tags))}
+    labels = ("B-PER", "I-PER", "O")
+    given = transfer_data.LabelledData(Pos(), examples, {}, {}, labels, {}, {}, ("en",))
+    model = encoders.load(pretrained, ())
+    job = TunedTransfer(config, "", given, OpenedEncoder(model, {}))
+    columns, _ = job._columns()
+    sizes = [len(x) for x in columns["words"]]
+    assert len(sizes) > len(rows) and sizes == [len(x) for x in columns["gold"]]
+    assert np.concatenate(columns["gold"]).tolist() == [labels.index(x) for y in tags for x in y]
+    assert sum(x[0] for x in columns["starts"]) == np.concatenate(columns["starts"]).sum() == 8
+
+    # In the place of a model: the label of a word is a function of its first piece.
+    def label(variables, batch):
+        return np.take_along_axis(batch["inputs"], batch["words"], 1) % 3
+
+    monkeypatch.setattr("clwe_jax.transfer.labeller._tuned_program", lambda objective: label)
+    [found] = job._predictor([{}]).label_sentences(words, "en")
+    unknown = model.tokenizer.vocabulary.unk_id
+    for sentence, mine in zip(words, found, strict=True):
+        firsts = [(model.tokenizer.encode(x, "en")[0] or [unknown])[0] for x in sentence]
+        assert list(mine) == [labels[first % 3] for first in firsts]
+
+
 def test_pairs_are_fine_tuned_in_one_row(pretrained, tmp_path):
     config = with_values(tuning(pretrained, "xnli"), {"train.epochs": 1, "transfer.length": 16})
     assert transfer.run(config, str(tmp_path))
