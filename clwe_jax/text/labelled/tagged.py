@@ -185,8 +185,8 @@ def _words(sentences: list[list[_Line]], column: int) -> list[list[str]]:
 
 def _rows(
     words: list[list[str]], tags: Sequence[Sequence[str]], skipped: collections.Counter[str]
-) -> Examples:
-    """Rows of words with letters; a word without any character is counted and left out."""
+) -> list[Tagged]:
+    """Rows of words; a word without any character is counted and left out."""
     rows = []
     for sentence, labels in zip(words, tags):
         tagged_words = [(word, tag) for word, tag in zip(sentence, labels) if word]
@@ -195,7 +195,7 @@ def _rows(
             rows.append(Tagged(*map(tuple, zip(*tagged_words))))
         else:
             skipped["sentences without words"] += 1
-    return Examples(tuple(rows), {reason: n for reason, n in skipped.items() if n})
+    return rows
 
 
 def arcs(path: str) -> list[tuple[tuple[str, ...], list[tuple[int, str]]]]:
@@ -260,14 +260,16 @@ class Ner:
             if not is_tag(tag) or tag[2:] and tag[2:] not in types | ignored:
                 self._refuse(path, sentences, tag_column, tag)
         skip_counts: collections.Counter[str] = collections.Counter()
-        tag_scheme = scheme(tags)
+        # Before the conversion: a name may begin at a word that is left out.
+        rows = _rows(_words(sentences, column), tags, skip_counts)
+        tags = [row.tags for row in rows]
         converted = [to_iob2(row) for row in tags]
-        if tag_scheme == "IOB2":
+        if scheme(tags) == "IOB2":
             flat = map(itertools.chain.from_iterable, (tags, converted))
             change_count = sum(a != b for a, b in zip(*flat))
             skip_counts["I- without B- before it, read as B-"] = change_count
-        kept = list(map(self._without_ignored, converted))
-        return _rows(_words(sentences, column), kept, skip_counts)
+        kept = [row._replace(tags=self._without_ignored(x)) for row, x in zip(rows, converted)]
+        return Examples(tuple(kept), dict(+skip_counts))
 
     def _without_ignored(self, tags: Sequence[str]) -> tuple[str, ...]:
         ignored = self.ignored.split(",")
@@ -365,7 +367,8 @@ class Pos:
                     known = f"the {self.tags} universal parts of speech{mend}"
                     fault(path, number, f"{tag!r} in column {tag_column + 1} is none of {known}")
                 tags[-1].append(tag)
-        return _rows(_words(sentences, word_column), tags, skip_counts)
+        rows = _rows(_words(sentences, word_column), tags, skip_counts)
+        return Examples(tuple(rows), dict(+skip_counts))
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
         domains = pocket.join_domains(self.domains)

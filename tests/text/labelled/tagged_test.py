@@ -128,6 +128,8 @@ def test_empty_words_and_sentences_are_counted(tmp_path):
     examples = read(tmp_path, "a\tO\n\tO\n\n\tO\n\nb\tO\n")
     assert pairs(examples) == ["a/O", "b/O"]
     assert examples.skipped == {"empty words": 2, "sentences without words": 1}
+    # A name goes on after the word at which it began.
+    assert pairs(read(tmp_path, "a\tO\n\tB-PER\nx\tI-PER\n\nb\tO\n")) == ["a/O x/B-PER", "b/O"]
 
 
 def test_types_outside_the_list_are_refused_or_ignored(tmp_path):
