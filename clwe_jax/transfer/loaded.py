@@ -224,12 +224,7 @@ def _load_frozen(
     tokenizer: Tokenizer | None,
 ) -> tuple[Frozen, int]:
     name = described["chosen"] or "head"
-    path = os.path.join(workdir, HEADS, f"{name}.npz")
-    if not os.path.exists(path):
-        raise FileNotFoundError(
-            f"{workdir} holds no trained head ({path}): start the run again with the same command"
-        )
-    history = np.array(atomic.read_json(path.removesuffix(".npz") + ".json")["history"])
+    history = np.array(atomic.read_json(os.path.join(workdir, HEADS, f"{name}.json"))["history"])
     # With layers='each' the chosen head, such as 'layer3', names the layer that it reads.
     layers = described["chosen"].removeprefix("layer") or config.transfer.layers
     source: FeatureReader | PieceTable
