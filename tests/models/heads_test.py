@@ -10,6 +10,7 @@ import pytest
 
 from clwe_jax.models import crf, heads, labelling
 from clwe_jax.models.lstm import BiLstm
+from clwe_jax.models.transformer import EncoderLayer
 from clwe_jax.options import models
 
 ROWS, WORDS, DIM = 3, 5, 4
@@ -159,6 +160,28 @@ def test_esim_is_that_of_chen_and_others(x):
         head.init(jax.random.key(1), texts[:1])
 
 
+def test_a_transformer_tagger_is_projection_positions_layers_and_scores(x):
+    sizes = models.TransformerCrfHead(layers=2, width=8, heads=2, mlp_dim=6)
+    head = heads.TransformerCrf(sizes, 3, True)
+    rng = np.random.default_rng(2)
+    params = jax.tree.map(
+        lambda p: rng.normal(size=p.shape).astype(np.float32),
+        params_of(head.init, jax.random.key(1), [(x, MASK)]),
+    )
+    found = applied(head, params, [(x, MASK)])
+    layer = EncoderLayer(2, 6, 0.0, "post", "xla", init_std=1.0, salt=0, epsilon=1e-12)
+    # Sine and cosine of the place, divided by 10,000 ** (2 i / 8).
+    angles = [[place / 10 ** (i // 2) for i in range(8)] for place in range(WORDS)]
+    positions = np.where(np.arange(8) % 2, np.cos(angles), np.sin(angles))
+    words = np.arange(WORDS) < LENGTHS[:, None, None]
+    mask = (words & words.swapaxes(1, 2))[:, None]
+    states = x @ params["input_kernel"] + params["input_bias"] + positions
+    for name in ("layer_0", "layer_1"):
+        states = np.asarray(applied(layer, params[name], states.astype(np.float32), mask, None))
+    expected = states @ params["output_kernel"] + params["output_bias"]
+    np.testing.assert_allclose(found[MASK], expected[MASK], atol=1e-4)
+
+
 def test_an_edge_probe_is_that_of_tenney_and_others(x):
     """Projection, self-attentive pooling of each span by itself, tanh, layer normalisation."""
     head = heads.Edge(models.EdgeHead(width=4, hidden=5), 3, False)
@@ -260,20 +283,51 @@ TABLE = np.array([[-1, -1, -1], [4, -1, -1], [1, 2, -1], [3, 1, 0]], np.int32)
 IDS = np.array([[1, 2, 0], [3, 0, 0]], np.int32)
 
 
+def gru_states(inputs, params):
+    """The states of a GRU over inputs [n, D], step by step (Cho et al. 2014)."""
+
+    def gate(name, x, state, reset=1.0):
+        of_input, of_state = params[f"i{name}"], params[f"h{name}"]
+        recurrent = state @ of_state["kernel"] + of_state.get("bias", 0.0)
+        return x @ of_input["kernel"] + of_input["bias"] + reset * recurrent
+
+    state = np.zeros(inputs.shape[1])
+    states = []
+    for x in inputs:
+        reset, update = (sigmoid(gate(name, x, state)) for name in "rz")
+        state = (1 - update) * np.tanh(gate("n", x, state, reset)) + update * state
+        states.append(state)
+    return np.array(states)
+
+
 @pytest.mark.parametrize("kind", ["bow", "gru", "lstm"])
 def test_embedders_read_the_pieces_of_real_words(kind):
     module = labelling.WordsOfPieces(SIZES, kind, vocab_size=5)
-    params = params_of(module.init, jax.random.key(0), TABLE, IDS)
+    rng = np.random.default_rng(1)
+    params = jax.tree.map(
+        lambda p: rng.normal(size=p.shape).astype(np.float32),
+        params_of(module.init, jax.random.key(0), TABLE, IDS),
+    )
     found = np.asarray(applied(module, params, TABLE, IDS))
     assert found.shape == (2, 3, 6)
     wider = np.concatenate([TABLE, np.full((4, 2), -1, np.int32)], 1)
     longer = np.concatenate([IDS, np.zeros((2, 1), np.int32)], 1)
     again = np.asarray(applied(module, params, wider, longer))[:, :3]
     np.testing.assert_allclose(found[IDS > 0], again[IDS > 0], atol=1e-6)
+    embedding = np.asarray(params["embedding"])
     if kind == "bow":
-        table = np.asarray(params["embedding"])
-        np.testing.assert_allclose(found[1, 0], table[[3, 1, 0]].mean(0), atol=1e-6)
-    if kind == "lstm":  # a word's vector depends on the other words of its row
+        np.testing.assert_allclose(found[1, 0], embedding[[3, 1, 0]].mean(0), atol=1e-6)
+    if kind == "gru":  # the maximum over the states of a word's pieces
+        states = gru_states(embedding[[1, 2]], params["GRUCell_0"])
+        np.testing.assert_allclose(found[0, 1], states.max(0), atol=1e-5)
+    if kind == "lstm":  # of directions the larger, of layers a mix, of a word's pieces the maximum
+        pieces, mask = embedding[[[4, 1, 2]]], np.ones((1, 3), bool)
+        layers = [x[0].max(1) for x in applied(BiLstm(6, 2), params["lstm"], pieces, mask)]
+        shares = np.exp(params["mix"]) / np.exp(params["mix"]).sum()
+        mixed = params["mix_scale"] * (shares[0] * layers[0] + shares[1] * layers[1])
+        np.testing.assert_allclose(found[0, 0], mixed[0], atol=1e-5)
+        np.testing.assert_allclose(found[0, 1], mixed[1:].max(0), atol=1e-5)
+        # A word's vector depends on the other words of its row
         neighbour = np.array([[1, 3, 0], [3, 0, 0]], np.int32)
         other = np.asarray(applied(module, params, TABLE, neighbour))
         assert abs(other[0, 0] - found[0, 0]).max() > 1e-4

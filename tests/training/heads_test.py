@@ -3,6 +3,7 @@
 import dataclasses
 
 import jax
+from jax import flatten_util
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from clwe_jax.data.arrays import ArraySource
 from clwe_jax.models import heads as modules
 from clwe_jax.models.labelling import Labeller, Labelling, Mix
 from clwe_jax.options.models import LinearHead
-from clwe_jax.training import heads
+from clwe_jax.training import heads, partition, paths
 from clwe_jax.training.heads import Recipe
 
 K, DIM, WORDS = 3, 6, 60
@@ -98,19 +99,92 @@ def test_a_member_that_has_found_nothing_yet_goes_on(data):
     assert found.best.tolist() == [4] and len(found.history) == 7
 
 
-def test_halving_ends_below_the_least_rate(data):
-    recipe = dataclasses.replace(
-        RECIPE,
-        name="sgd",
-        epochs=9,
-        schedule="halve",
-        patience=1,
-        learning_rate=0.4,
-        least_rate=0.15,
-    )
-    # No gain after epoch 0: .4, .2, then .1.
-    found = fitted(data, [0], recipe, lambda params: np.ones(1))
-    assert len(found.history) == 3
+def rates_by_hand(recipe, steps):
+    """The learning rate of each step, where every epoch is a step and none gains after the first."""
+    if recipe.schedule == "halve":  # a second epoch at the first rate is the first without a gain
+        return [0.4, 0.4, 0.2]
+    if recipe.schedule == "linear":
+        return [recipe.learning_rate * (1 - t / steps) for t in range(steps)]
+    if recipe.schedule == "onecycle":
+        up = [0.04 + 0.48 * (1 - np.cos(np.pi * t / (0.3 * steps))) for t in range(steps)]
+        down = [0.5 * (1 + np.cos(np.pi * (t / steps - 0.3) / 0.7)) for t in range(steps)]
+        return [recipe.learning_rate * (up if t < 0.3 * steps else down)[t] for t in range(steps)]
+    return [recipe.learning_rate] * steps
+
+
+def steps_by_hand(recipe, steps, start, gradient):
+    """The parameters, one vector, after each step."""
+    params, velocity, mean, square = start, 0.0, 0.0, 0.0
+    for t, rate in enumerate(rates_by_hand(recipe, steps)):
+        g = gradient(params)
+        if recipe.clip:
+            g = g * min(1.0, recipe.clip / np.linalg.norm(g))
+        if recipe.name == "sgd":
+            momentum = recipe.momentum
+            if recipe.schedule == "onecycle":
+                momentum = momentum - 0.1 * rate / recipe.learning_rate
+            update = velocity = momentum * velocity + g + recipe.l2 * params
+        else:
+            coupled = recipe.l2 if recipe.name == "adam" else 0.0
+            g = g + coupled * params
+            mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
+            update = mean / (1 - 0.9 ** (t + 1))
+            update = update / (np.sqrt(square / (1 - 0.999 ** (t + 1))) + 1e-8)
+            update = update + (recipe.l2 - coupled) * params
+        params = params - rate * update
+        yield params
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        dict(
+            name="sgd",
+            schedule="halve",
+            patience=1,
+            learning_rate=0.4,
+            least_rate=0.15,
+            l2=0.1,
+            momentum=0.5,
+        ),
+        dict(name="sgd", schedule="onecycle", momentum=0.9, learning_rate=0.2),
+        dict(name="sgd", schedule="linear", clip=0.3, learning_rate=2.0),
+        dict(name="adam", l2=0.5, learning_rate=0.05),
+        dict(name="adamw", l2=0.5, learning_rate=0.05),
+    ],
+    ids=lambda x: "-".join([x["name"], x.get("schedule", "constant")]),
+)
+def test_the_steps_of_a_recipe_are_those_of_numpy(values, data):
+    table, columns = data
+    labeller = Labeller(Mix(), Labelling(modules.Linear(LinearHead(dropout=0.0), K, True)))
+    rows = len(columns["words"])
+    recipe = Recipe(**{"batch_size": rows, "epochs": 5, "patience": 0, "clip": 0.0} | values)
+    batch = next(ArraySource(columns, rows, padding={"gold": -1}))
+    start = labeller.init(jax.random.key(3), table, batch, method=Labeller.loss)["params"]
+    start = partition.unbox(start)
+    flat, unflatten = flatten_util.ravel_pytree(start)
+    seen = []
+
+    def measure(params):
+        member = jax.tree.map(lambda x: x[0], params)
+        seen.append(flatten_util.ravel_pytree(member)[0])
+        return np.ones(1)
+
+    @jax.jit
+    def gradient(params):
+        def loss(params):
+            variables = {"params": unflatten(params)}
+            sums = labeller.apply(variables, table, batch, method=Labeller.loss)["loss"]
+            return sums.value / sums.weight
+
+        return jax.grad(loss)(params)
+
+    source = ArraySource(columns, rows, padding={"gold": -1})
+    heads.fit(labeller, table, [source], [0], recipe, 1, measure, paths.flat(start))
+    by_hand = list(steps_by_hand(recipe, 5, np.asarray(flat), lambda p: np.asarray(gradient(p))))
+    # Halving ends below the least rate, after three epochs.
+    assert len(seen) == len(by_hand) == (3 if recipe.schedule == "halve" else 5)
+    np.testing.assert_allclose(np.array(seen), by_hand, rtol=2e-3, atol=2e-5)
 
 
 def test_a_rate_below_the_least_one_is_an_error():
@@ -139,17 +213,6 @@ def test_onecycle_goes_up_and_down_and_the_momentum_does_the_opposite():
         _, state = tx.update(jnp.zeros(1), state)
         moments.append(float(jax.tree.leaves(state[0].hyperparams)[0]))
     assert moments[0] > moments[3] > 0.79
-
-
-def test_sgd_with_l2_is_that_of_numpy():
-    tx = Recipe(name="sgd", momentum=0.5, l2=0.1, clip=0.0).build(10)
-    params, velocity = 2.0, 0.0
-    state = tx.init(jnp.float32(params))
-    for gradient in (1.0, -0.5, 0.25):
-        update, state = tx.update(jnp.float32(gradient), state, jnp.float32(params))
-        velocity = 0.5 * velocity + gradient + 0.1 * params
-        assert float(update) == pytest.approx(velocity, rel=1e-6)
-        params -= 0.1 * velocity
 
 
 def test_a_loss_that_is_not_finite_is_an_error(data):
