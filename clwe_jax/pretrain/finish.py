@@ -67,6 +67,12 @@ class Finish:
             and complete[-1] >= steps
         )
 
+    def check_steps(self) -> None:
+        """As `train.check_steps`, for the pretraining and for a finish with these options."""
+        train.check_steps(self.workdir, self.config.train.steps)
+        if self._result_before().read_stored():
+            train.check_steps(self.folder, self.config.finish.steps)
+
     def begin(self) -> dict[str, Any]:
         """The pretraining's figures, fields of `FitResult`, where the finish has begun; else {}.
 

@@ -76,6 +76,7 @@ class Pretraining(Job):
     def check(self) -> None:
         config = self.config
         inputs.check(config, self.workdir)
+        self.finish.check_steps()
         mesh = partition.make_mesh(config.mesh)
         partition.check_batch_size(config.train.batch_size, config.train.microbatches, mesh)
         optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
@@ -197,8 +198,8 @@ class Pretraining(Job):
 
     def _meta(self, run_text: RunText) -> dict[str, str]:
         """The entries of every checkpoint."""
-        vocabulary = run_text.tokenizer.vocabulary
-        return {"vocabulary": vocabulary.fingerprint(), "system": self.config.system}
+        fingerprint = run_text.tokenizer.vocabulary.fingerprint()
+        return {"vocabulary": fingerprint, "system": self.config.system}
 
     def _measure_floor(self, opened: Opened) -> dict[str, float]:
         if jax.process_index():
@@ -224,11 +225,10 @@ class Pretraining(Job):
         stats: Mapping[str, float],
         figures: Mapping[str, float],
     ) -> dict[str, Any]:
-        config = self.config
         run_text = opened.run_text
         result = trained.result
         model = LanguageModel(
-            config,
+            self.config,
             run_text.tokenizer,
             trained.objective,
             result.state.variables,
@@ -251,9 +251,9 @@ class Pretraining(Job):
             },
             "parameters": result.parameters,
             "examples": opened.inputs.examples(),
-            "neighbours": _neighbours(model, run_text, config.report),
+            "neighbours": _neighbours(model, run_text, self.config.report),
             "space": self._space(model, run_text),
-            "senses": senses.gather(config, model, self.workdir),
+            "senses": senses.gather(self.config, model, self.workdir),
             "sections": [*_initial(result.initial), *self.finish.section(figures)],
             "evaluations": evaluators.examples(x.evaluator for x in trained.evaluators),
             "finish": self.finish.record,

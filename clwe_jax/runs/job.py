@@ -136,8 +136,7 @@ class Job:
                 self._describe()
             return True
         figures = self.read(FIGURES)
-        report = self.read(REPORT)
-        advice = self.advise(figures, report)
+        advice = self.advise(figures, self.read(REPORT))
         if advice:
             if first_host:
                 self._publish(figures)

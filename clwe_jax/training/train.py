@@ -67,6 +67,17 @@ class FitResult:
     failed_checkpoints: int
 
 
+def check_steps(workdir: str, steps: int) -> None:
+    """Raises ValueError where the checkpoints in a folder have more steps than its options ask for."""
+    done = checkpoint.complete_steps(os.path.join(workdir, "checkpoints"))
+    if done and done[-1] > steps:
+        raise ValueError(
+            f"{workdir} has {done[-1]} steps already, and its options ask for {steps}: raise "
+            f"config.train.steps (or config.finish.steps, of a finish) to {done[-1]} or more, or start "
+            "again in a new --workdir"
+        )
+
+
 def fit(
     options: FitOptions,
     *,
@@ -99,6 +110,7 @@ def fit(
     """
     meta = dict(meta or {})
     steps = options.train.steps
+    check_steps(workdir, steps)
     first_host = jax.process_index() == 0
     phases = phases_of.from_config(options.train, optimizer)
     mesh = partition.make_mesh(options.mesh)
@@ -124,7 +136,6 @@ def fit(
         meta |= {x: restored.meta[x] for x in ("initial", "first_loss") if x in restored.meta}
         pending = _resume_data(source, restored, [batch])
     first_step = int(state.step)
-    _check_steps(workdir, first_step, steps)
     parameters = train_state.count_parameters(state.params)
     logging.info(
         "%s parameters on %d %s device(s), mesh %s; %s",
@@ -259,15 +270,6 @@ class _Evaluations:
             self.figures.update(figures)
             self.of_step.update(figures)
             self.best.note_evaluation(evaluator)
-
-
-def _check_steps(workdir: str, done: int, steps: int) -> None:
-    if done > steps:
-        raise ValueError(
-            f"{workdir} has {done} steps already, and its options ask for {steps}: raise "
-            f"config.train.steps (or config.finish.steps, of a finish) to {done} or more, or start "
-            "again in a new --workdir"
-        )
 
 
 def _resume_data(

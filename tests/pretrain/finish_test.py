@@ -180,6 +180,17 @@ def test_a_finished_run_does_nothing_again(whole, stops):
     assert stops == [0, 0]  # no training has started
 
 
+@pytest.mark.parametrize("option, steps", [("train.steps", STEPS), ("finish.steps", MORE)])
+def test_fewer_steps_are_refused_before_anything_is_written(whole, option, steps):
+    """Fewer steps of the pretraining deleted the finish first, and config.json had either number."""
+    before = read(whole, "config.json")
+    config = options.with_values(tiny(), {option: steps - 1})
+    with pytest.raises(ValueError, match=f"has {steps} steps already, .* ask for {steps - 1}"):
+        pretrain.run(config, str(whole))
+    assert read(whole, "config.json") == before
+    assert checkpoint.complete_steps(str(whole / "finish" / "checkpoints")) == [MORE]
+
+
 @pytest.mark.slow
 def test_more_steps_go_on_and_other_options_begin_again(whole, tmp_path):
     shutil.copytree(whole, tmp_path / "run")
