@@ -87,24 +87,25 @@ def shared_settings(data: WorldOptions) -> pocket.Shared:
 
 @time_parts.part(time_parts.TEXT)
 def write(config: options.Run, languages: Sequence[str], folder: str) -> None:
-    """Writes the embedded world's files once; a run that comes back finds them there.
+    """Writes the folders of the embedded world's files that a run lacks, each whole or not at all.
 
     Raises:
       ValueError: a language that the embedded world does not speak, or an unknown domain.
     """
-    mark = os.path.join(folder, "whole")
-    if os.path.exists(mark):
-        return
     jobs = file_jobs(config, languages)
+    jobs = [part for part in jobs if not os.path.isdir(os.path.join(folder, part.folder))]
+    if not jobs:
+        return
     new_jobs = [part for part in jobs if not os.path.isdir(part.cache_folder)]
     if new_jobs:
         logging.info("Writing the embedded world to %s", folder)
         if config.data.pocket_sentences >= _SEVERAL:
             _keep_beside([part for part in new_jobs if part.folder in _SLOW])
-    for part in jobs:
-        _take(part, os.path.join(folder, part.folder))
+    for name, parts in itertools.groupby(jobs, lambda part: part.folder):
+        with atomic.making_folder(os.path.join(folder, name)) as new_folder:
+            for part in parts:
+                _take(part, new_folder)
     trim(MAX_CACHED)
-    atomic.write(mark, "The files beside this one are whole.\n")
 
 
 def keep(part: FileJob) -> None:
@@ -148,7 +149,6 @@ def _take(part: FileJob, folder: str) -> None:
             keep(part)
         # `trim` deletes the parts with the oldest times.
         os.utime(part.cache_folder)
-        os.makedirs(folder, exist_ok=True)
         for name in os.listdir(part.cache_folder):
             # A copy and not a link: a run's files may be edited.
             with (

@@ -30,7 +30,7 @@ def contents(folder: pathlib.Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "whole"
+        if path.is_file()
     }
 
 
@@ -70,6 +70,33 @@ def test_edited_files_of_a_run_leave_the_cache_as_it_is(tmp_path, written):
         file.write("ein Satz\n")
     pocket_files.write(config(), LANGUAGES, str(tmp_path / "second"))
     assert contents(tmp_path / "second") == written
+
+
+def test_a_run_that_comes_back_gets_the_files_that_it_lacks(tmp_path, written):
+    """A finish on pairs needs them in a folder that was written without; the others stay as they are."""
+    folder = tmp_path / "run"
+    pocket_files.write(config(parallel=""), LANGUAGES, str(folder))
+    assert not (folder / "parallel").exists()
+    (folder / "text" / "de.txt").write_text("ein Satz\n")
+    pocket_files.write(config(), LANGUAGES, str(folder))
+    assert contents(folder) == written | {"text/de.txt": b"ein Satz\n"}
+
+
+def test_a_folder_whose_writing_was_interrupted_is_written_again(tmp_path, written, monkeypatch):
+    folder = tmp_path / "run"
+    copy = pocket_files.shutil.copyfileobj
+    copied = []
+
+    def stopped(source, target):
+        if len(copied) == 1:  # the second of two files of text
+            raise KeyboardInterrupt
+        copied.append(copy(source, target))
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(pocket_files.shutil, "copyfileobj", stopped)
+        pocket_files.write(config(), LANGUAGES, str(folder))
+    pocket_files.write(config(), LANGUAGES, str(folder))
+    assert contents(folder) == written
 
 
 def test_shared_lines_come_with_their_gold(tmp_path, cache, monkeypatch):
