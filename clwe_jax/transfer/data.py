@@ -170,7 +170,7 @@ def _embedded_rows(config: TransferRun, task: Task):
 
 def _rows_of_files(config: TransferRun, task: Task):
     settings = config.transfer
-    places = labelled_files.pairs(settings.train, "train")
+    places = labelled_files.pairs(settings.train, "transfer.train")
     limits = labelled_files.limits(settings.rows, tuple(places), 0)
     skip_counts: collections.Counter[str] = collections.Counter()
     files: dict[str, Any] = {}
@@ -189,7 +189,7 @@ def _rows_of_files(config: TransferRun, task: Task):
         return examples.rows
 
     train = {x: _part(rows(x, path, "train"), limits[x], config.seed) for x, path in places.items()}
-    dev_files = labelled_files.pairs(settings.dev, "dev")
+    dev_files = labelled_files.pairs(settings.dev, "transfer.dev")
     dev = {x: rows(x, path, "dev") for x, path in dev_files.items()}
     if not dev:
         for language, language_rows in train.items():

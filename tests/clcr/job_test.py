@@ -636,6 +636,9 @@ def test_absent_files_of_entailment_are_named_before_anything_is_trained(labelle
     (tmp_path / "train.tsv").unlink()
     with pytest.raises(FileNotFoundError, match="entailment.train=.*train.tsv is no file"):
         clcr_files.check(labelled, "run")
+    nameless = with_values(labelled, {"clcr.entailment.train": "en:"})
+    with pytest.raises(ValueError, match="config.clcr.entailment.train='en:': expected en:FILE"):
+        clcr_files.check(nameless, "run")
     clcr_files.check(with_values(labelled, {"clcr.entailment.seeds": 0}), "run")
 
 

@@ -65,7 +65,8 @@ def of_entailment(config: ClcrRun) -> list[str]:
     option = "config.clcr.entailment"
     names = options.languages(config)
     is_file = lambda path: path and not path.startswith(labelled_files.PREFIX)
-    paths = list(filter(is_file, labelled_files.pairs(settings.train, "train").values()))
+    train = labelled_files.pairs(settings.train, "clcr.entailment.train")
+    paths = list(filter(is_file, train.values()))
     for path in paths:
         if not os.path.isfile(path):
             raise FileNotFoundError(f"{option}.train={settings.train}: {path} is no file")

@@ -72,7 +72,7 @@ def check(config: TransferRun, workdir: str) -> None:
         return
     for option in ("train", "dev"):
         value = getattr(settings, option)
-        for path in pairs(value, option).values():
+        for path in pairs(value, f"transfer.{option}").values():
             if not path.startswith(PREFIX) and not os.path.isfile(path):
                 raise FileNotFoundError(
                     f"config.transfer.{option}={value}: {path} is no file; name your own: "
@@ -153,7 +153,7 @@ def training_languages(train: str) -> tuple[str, ...]:
 
 
 def pairs(value: str, option: str) -> dict[str, str]:
-    """'en:A,de:B' as a dict.
+    """The value 'en:A,de:B' of an option as a dict.
 
     Raises:
       ValueError: a part without a language, or a language twice.
@@ -162,7 +162,7 @@ def pairs(value: str, option: str) -> dict[str, str]:
     for part in filter(None, map(str.strip, value.split(","))):
         language, colon, path = part.partition(":")
         if not colon or not path or language in by_language:
-            raise ValueError(f"config.transfer.{option}={value!r}: expected en:FILE,de:FILE")
+            raise ValueError(f"config.{option}={value!r}: expected en:FILE,de:FILE")
         by_language[language] = path
     return by_language
 
@@ -181,7 +181,7 @@ def limits(rows: str, languages: Sequence[str], default: float) -> dict[str, flo
         if ":" not in rows:
             counts = dict.fromkeys(languages, float(rows) if rows.strip() else default)
         else:
-            counts = {x: float(count) for x, count in pairs(rows, "rows").items()}
+            counts = {x: float(count) for x, count in pairs(rows, "transfer.rows").items()}
         if not all(0 <= count < math.inf for count in counts.values()):
             raise ValueError
     except ValueError:
