@@ -76,7 +76,7 @@ class SignTest(NamedTuple):
 
 
 def sign_test(first: np.ndarray, second: np.ndarray) -> SignTest:
-    """The sign test of pairs of observations, integers [N] each; equal pairs do not count (C8)."""
+    """The sign test of pairs of observations, whole numbers [N] each; equal pairs do not count (C8)."""
     from scipy import stats  # as above
 
     more = int((first > second).sum())
@@ -85,20 +85,22 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> SignTest:
     return SignTest(more, less, float(p))
 
 
-def fewer_errors(first: np.ndarray, second: np.ndarray) -> SignTest:
-    """The sign test of the errors of each row: what was missed, and what was found wrongly.
+def fewer_errors(first: np.ndarray, second: np.ndarray, items: np.ndarray) -> SignTest:
+    """The sign test of the errors of each item: what was missed, and what was found wrongly.
 
     Args:
       first, second: counts of two runs, int [seeds, N, 3]: right, gold and predicted. The runs may
         have different numbers of seeds.
+      items: the items' numbers, int [N]: rows of one number are one observation.
 
     Returns:
-      `more` is the number of rows in which the first run has fewer errors.
+      `more` is the number of items in which the first run has fewer errors.
     """
-    # Counts are right, gold, predicted; errors are gold + predicted - 2 right: [seeds, N].
-    errors = [counts[..., 1:].sum(-1) - 2 * counts[..., 0] for counts in (first, second)]
-    # Both means times both numbers of seeds: integers, so that equal means are equal.
-    return sign_test(errors[1].sum(0) * len(first), errors[0].sum(0) * len(second))
+    ours, theirs = ((x[..., 1:].sum(-1) - 2 * x[..., 0]).sum(0) for x in (first, second))
+    # Both means times both numbers of seeds: whole numbers, so that equal means are equal.
+    ours = np.bincount(items, ours * len(second))
+    theirs = np.bincount(items, theirs * len(first))
+    return sign_test(theirs, ours)
 
 
 class Gain(NamedTuple):

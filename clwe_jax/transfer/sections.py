@@ -204,7 +204,7 @@ def _gains(
             items = labelled.items(labelled.tests[language])
             samples = (significance.sample([(x[0], items)]) for x in (ours, theirs))
             gain = significance.compare(*samples)
-            sign = agreement.fewer_errors(ours[0], theirs[0])
+            sign = agreement.fewer_errors(ours[0], theirs[0], items)
             mine = float(np.mean([score[metric] for score in scores[language]]))
             rows.append(
                 [
@@ -237,8 +237,8 @@ def _gains(
     text = (
         "Gain: the difference of the runs' figures, means over the seeds, with the 95% interval and p "
         "over the seeds (Student's t) and the test rows, paired; rows of one sentence are one observation. Of one seed a gain holds of these two trained "
-        "models alone. The sign test counts the test rows in which one run "
-        "has fewer errors, over all its seeds; rows with equally many do not count: it measures the test "
+        "models alone. The sign test counts the sentences in which one run "
+        "has fewer errors, over all its seeds and rows; sentences with equally many do not count: it measures the test "
         "set's randomness, not the training's."
     )
     return data.Section(f"{labelled.task.title}: gains", text, tables)

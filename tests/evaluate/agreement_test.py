@@ -43,16 +43,17 @@ def test_equal_predictions_are_no_gain(seeds, others):
     words = rng.integers(1, 12, 1_000)
     right = rng.binomial(words, 0.7, (3, 1_000))
     ours, theirs = counts(right[seeds], words), counts(right[others], words)
-    assert agreement.fewer_errors(ours, theirs) == (0, 0, 1.0)
+    assert agreement.fewer_errors(ours, theirs, np.arange(1_000)) == (0, 0, 1.0)
     found = gain(ours, theirs)
     assert (found.value, found.p) == (0.0, 1.0) and found.low == -found.high
 
 
-def test_rows_with_fewer_errors():
+def test_items_with_fewer_errors():
     ours = np.array([[[1, 1, 1], [0, 1, 0], [1, 2, 2]]])
     theirs = np.array([[[1, 1, 2], [0, 1, 1], [1, 2, 2]], [[1, 1, 1], [0, 1, 0], [2, 2, 2]]])
-    assert agreement.fewer_errors(ours, theirs)[:2] == (2, 1)
-    assert agreement.fewer_errors(theirs, ours)[:2] == (1, 2)
+    assert agreement.fewer_errors(ours, theirs, np.arange(3))[:2] == (2, 1)
+    assert agreement.fewer_errors(theirs, ours, np.arange(3))[:2] == (1, 2)
+    assert agreement.fewer_errors(ours, theirs, np.array([0, 1, 0]))[:2] == (1, 1)
 
 
 def test_the_figure_itself_is_tested():
@@ -66,7 +67,7 @@ def test_the_figure_itself_is_tested():
     f1 = 2 * right.sum() / (wanted + right + 1).sum()
     assert found.value == pytest.approx(f1)
     assert found.low < f1 < found.high and found.p < 0.01
-    sign = agreement.fewer_errors(ours, theirs)  # a wrong name more a row
+    sign = agreement.fewer_errors(ours, theirs, np.arange(300))  # a wrong name more a row
     assert sign.less > sign.more
     back = gain(theirs, ours)
     assert (back.value, back.p) == (-found.value, found.p)

@@ -104,6 +104,7 @@ def test_wrong_texts_and_spans_stand_apart_from_their_labels():
 def test_rows_of_a_sentence_are_one_observation_of_a_gain(tmp_path):
     """Ours is right in every second of 120 sentences, theirs nowhere: ten rows a sentence add nothing."""
     intervals = []
+    signs = []
     for targets in (1, 10):
         rows = [Spanned((f"w{n // targets}",), ((0, 1),), ("X",)) for n in range(120 * targets)]
         labelled = data.LabelledData(PartsOfSpeech(), {}, {}, {"de": rows}, (), {}, {}, ())
@@ -116,9 +117,11 @@ def test_rows_of_a_sentence_are_one_observation_of_a_gain(tmp_path):
         config.report.compare_with = str(tmp_path / "theirs")
         config = options.parse(config)
         found = sections._gains(config, str(tmp_path / "ours"), labelled, {"de": [{"f1": 0.5}]})
-        gain = found.blocks[0].rows[0][2]
+        _, _, gain, _, _, better, worse, p = found.blocks[0].rows[0]
+        signs.append((better.value, worse.value, p.value))
         intervals.append((gain.low, gain.high))
     np.testing.assert_allclose(intervals[0], intervals[1], atol=0.01)
+    assert signs == [(60, 0, 0.5**59)] * 2
 
 
 def test_pairs_with_one_premise_are_one_item():
