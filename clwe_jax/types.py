@@ -38,7 +38,7 @@ def piece_shapes(rows: int, length: int, entries: bool = False) -> dict[str, jax
       segment_ids: int32, 1, 2, ... within a row; 0 is padding. No segment reads another.
       language_ids: int32, the language of the target where a piece is predicted, elsewhere that of the input
         piece. It differs from the language of the text where a synonym is the label or stands in the input.
-      source_language_ids: int32, the language of the text, which metrics alone read.
+      source_language_ids: int32, the language of the text, which metrics and private layers read.
       entries (with `entries=True`): int32, 1 + the number of the word's entry in the run's
         `text.dictionary.label_table.LabelTable`; all labels of this entry are predicted. 0: no entry, as of
         all words of a language without a dictionary; a predicted position then has the label `targets`.

@@ -270,8 +270,9 @@ class Transformer(nn.Module):
         for k, layer in enumerate(self.encoder_layers):
             x_BLD = layer(outputs[-1], mask_B1LL, seed, *rotary)
             if k < self.options.private_layers:
-                # The layer ran for every language; a row may pack texts of several.
-                x_BLD = private.choose_own(x_BLD, batch["language_ids"])
+                # The layer ran for every language; a row packs texts of several, with labels of others.
+                languages = batch.get("source_language_ids", batch["language_ids"])
+                x_BLD = private.choose_own(x_BLD, languages)
             outputs.append(x_BLD)
         if self.options.norm == "post":
             return Hidden(tuple(outputs))

@@ -75,7 +75,7 @@ class TransformerOptions(ModelOptions):
         False, "whether the model has BERT's pooler, a dense layer with tanh on [CLS]"
     )
     private_layers: Annotated[Count, AtMost("layers")] = option(
-        0, "first layers of which each language has its own, at the positions of its pieces"
+        0, "first layers of which each language has its own, at the positions of its text"
     )
 
 

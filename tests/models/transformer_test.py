@@ -127,6 +127,17 @@ def test_packed_row_equals_separate_rows(make_batch, make_model, spread, own):
             np.testing.assert_allclose(found, packed[row, inside], atol=2e-5)
 
 
+def test_a_private_layer_is_that_of_the_text(make_batch, make_model, spread):
+    """A label in another language is no piece of it: pieces of German text went through English layers."""
+    model, batch = make_model(private_layers=1, layers=1, language_embeddings=False), make_batch()
+    variables = init(model, batch, spread)
+    before = model.apply(variables, batch).last
+    labels = dict(batch, language_ids=(batch["language_ids"] + 1) % 3)
+    np.testing.assert_array_equal(model.apply(variables, labels).last, before)
+    texts = dict(batch, source_language_ids=(batch["source_language_ids"] + 1) % 3)
+    assert np.abs(model.apply(variables, texts).last - before).max() > 0.01
+
+
 def test_padding_does_not_leak(make_batch, make_model, spread):
     model, batch = make_model(), make_batch()
     variables = init(model, batch, spread)
