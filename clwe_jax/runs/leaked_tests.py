@@ -14,6 +14,7 @@ from clwe_jax.text.corpus import corpora, parallel_files
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.labelled import folders
 from clwe_jax.text.unpacking import is_readable
+from clwe_jax.text.words.languages import name_in
 
 # (place, languages of the run) -> the files there that the run reads.
 Finder = Callable[[str, Sequence[str]], Iterable[str]]
@@ -38,7 +39,8 @@ def _find_dictionaries(place: str, languages: Sequence[str]) -> Iterable[str]:
 
 
 def _find_labelled(place: str, languages: Sequence[str]) -> Iterable[str]:
-    return [path for language, path in folders.find(place).items() if language in languages]
+    paths = folders.find(place).items()
+    return [path for name, path in paths if name_in(name, languages) in languages]
 
 
 # An option that names what a run learns from -> the folder of the embedded world that 'pocket' stands for,

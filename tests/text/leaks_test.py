@@ -152,6 +152,17 @@ def test_a_report_reads_only_the_files_that_the_run_reads(folders, tmp_path):
     assert "in the 16 lines" in leaked_tests.describe(values, str(tmp_path))
 
 
+def test_a_report_knows_labelled_tests_by_any_code(tmp_path):
+    (tmp_path / "tests").mkdir()
+    for path in (tmp_path / "train.tsv", tmp_path / "tests" / "de.test.tsv"):
+        path.write_text("The weather is fine today\tsport\n", encoding="utf-8")
+    values = {
+        "data": {"languages": "en,deu"},
+        "transfer": {"train": f"en:{tmp_path}/train.tsv", "tests": f"{tmp_path}/tests"},
+    }
+    assert "1 of 1 different" in leaked_tests.describe(values, str(tmp_path))
+
+
 def test_a_later_report_reads_the_text_again_only_where_it_changed(folders, tmp_path, monkeypatch):
     text, tests = folders
     values = {"data": {"source": f"text:{text}"}, "evals": {"retrieval": {"data": tests}}}
