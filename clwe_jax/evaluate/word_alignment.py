@@ -194,9 +194,9 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
             except ValueError as error:
                 raise ValueError(f"config.evals.word_alignment.{error}") from error
         languages = self.context.languages
-        if self.data == "pocket" and not set(languages) & set(pocket.LANGUAGES):
+        if self.data == "pocket" and len(set(languages) & set(pocket.LANGUAGES)) < 2:
             raise ValueError(
-                f"{_OPTION}='pocket': the embedded world has no sentences of {', '.join(languages)}"
+                f"{_OPTION}='pocket': the embedded world has no two of {', '.join(languages)}"
             )
         if self.has_data and self.data != "pocket":
             _ = self.pairs  # an error in the folder is raised before training starts

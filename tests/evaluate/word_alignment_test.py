@@ -161,5 +161,6 @@ def test_a_word_without_a_vector_has_no_link(method):
 
 
 def test_the_embedded_world_has_no_links_of_other_languages():
-    with pytest.raises(ValueError, match="data='pocket': .* has no sentences of fi, sv"):
-        WordAlignment(data="pocket", context=Context(languages=("fi", "sv")))
+    for names in (("fi", "sv"), ("fi", "en")):
+        with pytest.raises(ValueError, match=f"data='pocket': .* no two of {', '.join(names)}"):
+            WordAlignment(data="pocket", context=Context(languages=names))
