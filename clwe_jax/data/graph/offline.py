@@ -257,7 +257,7 @@ def _row_parts(
         text=_open(config, work),
         dictionary=dictionary,
     )
-    # Of small batches, because with parallel text a pass drops an incomplete one.
+    # Of small batches, because rows of pairs are spread over each.
     run_pipeline = pipeline.of_run(config, text, prepared.BATCH)
 
     def part(index: int, count: int) -> tf.data.Dataset:

@@ -149,8 +149,8 @@ class PiecePipeline(texts.Pipeline):
     def dataset(self, repeat: bool) -> tf.data.Dataset:
         """The batches, and 'counters'. The last batch of a pass is filled up with empty rows.
 
-        With parallel text beside it, a pass reads the running text once and drops an incomplete
-        last batch; without running text, it reads the parallel text once.
+        With parallel text beside it, a pass reads the running text once; without running text, it
+        reads the parallel text once.
 
         Raises:
           ValueError: no parallel text, or a share of it that is no row or all rows of a host.
@@ -167,14 +167,13 @@ class PiecePipeline(texts.Pipeline):
                 )
         reads_translations = isinstance(self.task, Copies) and self.task.parallel
         if pair_rows == self.batch_size or reads_translations:
-            rows = self._pair_rows(repeat)
-        else:
-            rows = self._rows(self._chunks(repeat), self._maker, "rows")
-            if pair_rows:
-                return _alternate(rows, self._pair_rows(), self.batch_size, pair_rows)
-        if repeat:
-            return rows.rebatch(self.batch_size, drop_remainder=True)
-        return _fixed_size(rows, self.batch_size)
+            return _fixed_size(self._pair_rows(repeat), self.batch_size, repeat)
+        rows = self._rows(self._chunks(repeat), self._maker, "rows")
+        plain_rows = self.batch_size - pair_rows
+        batches = _fixed_size(rows, plain_rows, repeat)
+        if pair_rows:
+            batches = _alternate(batches, self._pair_rows(), plain_rows, pair_rows)
+        return batches
 
     def _heldout(self, number: int, text: sources.TextSource, batches: int) -> list[Batch]:
         max_rows = self.batch_size * self.process_count * batches
@@ -332,24 +331,32 @@ def _shared_maker(
     return kind(encoder, vocabulary, task, length, max_predictions, pairs, context)
 
 
-def _alternate(rows, pairs, batch_size: int, pair_rows: int) -> tf.data.Dataset:
-    """Batches in which `pair_rows` rows of `pairs` are spread evenly among the rows of `rows`."""
-    plain_rows = batch_size - pair_rows
+def _alternate(batches, pairs, plain_rows: int, pair_rows: int) -> tf.data.Dataset:
+    """Batches in which `pair_rows` rows of `pairs` are spread evenly among the rows of `batches`.
+
+    A batch with empty rows has the same share of pairs, and further empty rows.
+    """
     # Row i of n has the place (i + .5) / n; sorting the places of both kinds interleaves the rows.
     places = np.concatenate([(np.arange(n) + 0.5) / n for n in (plain_rows, pair_rows)])
     order = tf.constant(np.argsort(places, kind="stable"), tf.int32)
 
     @tf.autograph.experimental.do_not_convert
     def merge(one, other):
-        return {name: tf.gather(tf.concat([one[name], other[name]], 0), order) for name in one}
+        filled = tf.math.count_nonzero(tf.reduce_any(one["segment_ids"] > 0, 1), dtype=tf.int32)
+        kept = tf.range(pair_rows) * plain_rows < filled * pair_rows
+        merged = {}
+        for name, value in one.items():
+            chosen = tf.where(kept[:, None], other[name], tf.zeros_like(other[name]))
+            merged[name] = tf.gather(tf.concat([value, chosen], 0), order)
+        return merged
 
-    return tf.data.Dataset.zip(
-        rows.rebatch(plain_rows, drop_remainder=True), pairs.rebatch(pair_rows, drop_remainder=True)
-    ).map(merge)
+    return tf.data.Dataset.zip(batches, pairs.rebatch(pair_rows, drop_remainder=True)).map(merge)
 
 
-def _fixed_size(rows: tf.data.Dataset, batch_size: int) -> tf.data.Dataset:
-    """Batches of exactly `batch_size` rows; the last one is filled up with empty rows."""
+def _fixed_size(rows: tf.data.Dataset, batch_size: int, repeat: bool) -> tf.data.Dataset:
+    """Batches of exactly `batch_size` rows; the last one of a pass is filled up with empty rows."""
+    if repeat:
+        return rows.rebatch(batch_size, drop_remainder=True)
 
     @tf.autograph.experimental.do_not_convert
     def fill(batch):
