@@ -79,7 +79,7 @@ def load(
         readable checkpoint. Other models have no steps.
       languages: of a model of Hugging Face, the codes of the text's languages; (): XLM's own, and for
         the other models those of the run beside it, or of multilingual BERT. Of files of vectors, the languages that their names
-        are searched for first; of one file without a language in its name, its own.
+        are searched for first; of one file that is not LANGUAGE=FILE, its own.
       words: of a model of Hugging Face, language -> the frequent words that `neighbours` searches.
 
     Raises:
