@@ -139,6 +139,8 @@ class Grammar:
     stop = "."
     question = "?"
     comma = ","
+    # Whether the reason stands before what it explains, so that it names the person.
+    reason_first = False
 
     def __init__(self, lexicon):
         self.lexicon = lexicon
@@ -218,8 +220,23 @@ class Grammar:
 
     def render(self, meaning: Meaning) -> Sentence:
         asks = meaning.frame in QUESTIONS
-        segments = self.ask(meaning.frame, meaning.first) if asks else self.compose(meaning)
+        if asks:
+            segments = self.ask(meaning.frame, meaning.first)
+        else:
+            segments = self.compose(self.place_subjects(meaning))
         return self.finish(meaning.domain, segments, asks)
+
+    def place_subjects(self, meaning: Meaning) -> Meaning:
+        """The meaning with the subjects that the clauses of this language have."""
+        first = meaning.first
+        second = meaning.second
+        exchanges = self.reason_first and meaning.frame == "because"
+        if not exchanges or second.subject.noun not in PRONOUNS:
+            return meaning
+        return meaning._replace(
+            first=first._replace(subject=second.subject),
+            second=second._replace(subject=first.subject),
+        )
 
     def ask(self, frame: str, clause: Clause) -> list[Segment]:
         """The segments of a question without its mark."""

@@ -35,6 +35,7 @@ class Chinese(Grammar):
     stop = "。"
     question = "？"
     comma = "，"
+    reason_first = True
 
     def inflect(self, lexicon) -> None:
         self.nouns = {}
@@ -210,12 +211,6 @@ class Chinese(Grammar):
             return [*first, *self.clause(m.second)]
         first = m.first
         second = m.second
-        if m.frame == "because" and second.subject.noun in PRONOUN_WORDS:
-            # Chinese states the reason first, so the reason names the person.
-            first, second = (
-                first._replace(subject=second.subject),
-                second._replace(subject=first.subject),
-            )
         if m.frame == "when":
             first = first._replace(tense="present")  # no 了 before 的时候
         first = self.clause(first)

@@ -50,6 +50,7 @@ class Japanese(Grammar):
     stop = "。"
     question = "。"
     comma = "、"
+    reason_first = True
 
     def inflect(self, lexicon) -> None:
         self.nouns = {}
@@ -292,12 +293,6 @@ class Japanese(Grammar):
             return self.clause(m.first)
         first = m.first
         second = m.second
-        if m.frame == "because" and second.subject.noun in PRONOUN_WORDS:
-            # Japanese states the reason first, so the reason names the person.
-            first, second = (
-                first._replace(subject=second.subject),
-                second._replace(subject=first.subject),
-            )
         if m.frame == "report":
             opening = [self.np(first.subject), self.word("は")]
             particle = self.verbs[first.verb][1]

@@ -51,6 +51,22 @@ def test_roles_of_a_sentence():
     assert sorted(labels) == ["agent", "agent", "frequency", "location", "patient"]
 
 
+@pytest.mark.parametrize(
+    "language, agents",
+    [
+        ("ja", {("読み", "男", "agent")}),
+        ("zh", {("读", "男人", "agent")}),
+        ("en", {("reads", "he", "agent")}),
+    ],
+)
+def test_the_agent_is_the_subject_that_the_clause_has_in_its_language(language, agents):
+    happy = Clause("is", NP("man"), adj="happy")
+    reason = Clause("event", NP("he"), "read", NP("book"))
+    roles = found(edges._roles, language, Meaning("because", "", happy, reason, ""))
+    verbs = {(verb[:2] if language == "ja" else verb, *rest) for verb, *rest in roles}
+    assert {role for role in verbs if role[-1] == "agent"} == agents
+
+
 def test_coreference_of_a_sentence():
     assert found(edges._coreference, "en") == {
         ("he", "The old man", "1"),

@@ -87,7 +87,8 @@ def _constituents(traced: _Traced) -> list[Target]:
 def _roles(traced: _Traced) -> list[Target]:
     """Each verb with each of its arguments and adverbials, and the role."""
     targets = []
-    for c in filter(None, (traced.meaning.first, traced.meaning.second)):
+    meaning = grammar(traced.sentence.language).place_subjects(traced.meaning)
+    for c in filter(None, (meaning.first, meaning.second)):
         verbs = [k for k, x in enumerate(traced.sentence.tokens) if c.verb and x.concept == c.verb]
         if len(verbs) != 1:
             continue
