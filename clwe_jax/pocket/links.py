@@ -10,7 +10,8 @@ from clwe_jax.pocket import functions, generate
 from clwe_jax.pocket.base import Sentence, Token
 
 _MARKS = {"。": ".", "？": "?", "，": ",", "、": ","}  # marks -> those of other scripts
-_ELIDED = {"l": "le", "d": "de", "qu": "que"}  # French forms that the table has in full
+# French forms that the table has in full
+_ELIDED = {"l": "le", "d": "de", "qu": "que", "j": "je", "s": "si"}
 
 
 class LinkedSentences(NamedTuple):
@@ -70,7 +71,8 @@ def _may_link(
     if a.concept or b.concept:
         return a.concept == b.concept
     x, y = (_plain(token.text, language) for token, language in zip((a, b), languages))
-    return (x, y) in words or (x == y and not x[0].isalnum())
+    # Apostrophes have no meaning of their own: one elides, another one makes a possessive.
+    return (x, y) in words or (x == y and x in _MARKS.values())
 
 
 def _plain(word: str, language: str) -> str:

@@ -4,6 +4,7 @@ import pytest
 
 from clwe_jax import pocket
 from clwe_jax.pocket import functions, generate, links
+from clwe_jax.pocket.base import NP, Clause, Meaning
 
 
 def named(row, pairs):
@@ -50,6 +51,18 @@ def test_a_function_word_is_linked_by_the_table():
     rows = pocket.link_sentences("fr", "en", 200)
     assert any(("l", "the") in named(row, row.possible) for row in rows)
     assert not any(("L", "does") in named(row, row.possible) for row in rows)
+
+
+def test_elided_words_are_linked_and_apostrophes_are_not():
+    opens = Clause("event", NP("I"), "open", NP("house", owner=NP("woman")))
+    happy = Clause("is", NP("he"), adj="happy")
+    meaning = Meaning("if", "", opens._replace(subject=NP("he")), happy, "")
+    for meaning, pair in ((meaning, ("S", "If")), (Meaning("say", "", opens, None, ""), ("J", "I"))):
+        french, english = (generate.grammar(x).render(meaning) for x in ("fr", "en"))
+        row = links.links(french, english)
+        assert {pair, (".", ".")} <= named(row, row.sure)
+        assert "'" in row.source and "'" in row.target
+        assert ("'", "'") not in named(row, row.possible)
 
 
 def test_the_sentences_are_those_of_parallel():
