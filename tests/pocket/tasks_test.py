@@ -427,6 +427,16 @@ def test_only_the_order_of_words_makes_a_paraphrase(kind):
             assert bag(a) == bag(b) and a != b
 
 
+def test_who_meets_whom_makes_no_difference():
+    source = draws.ClauseDraws("paraphrases", "en", "train", 0, ("city", "kingdom"))
+    meets = Clause("event", NP("woman"), "meet", NP("friend"), time="yesterday", tense="past")
+    for verb, is_drawn in (("meet", False), ("marry", False), ("help", True)):
+        event = draws.DrawnEvent(meets._replace(verb=verb), None, "city")
+        source.statement = lambda tables: event
+        row = paraphrases._exchange_people(source, paraphrases.DIFFERENT)
+        assert (row is not None) == is_drawn
+
+
 @pytest.mark.parametrize("label", opinions.LABELS)
 def test_opinions_have_their_polarity(label):
     for sentences in made("opinions", opinions._review, label):

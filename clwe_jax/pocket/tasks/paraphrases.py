@@ -15,6 +15,7 @@ from clwe_jax.pocket.tasks.heldout import shape_of
 Row = tuple[tuple[str, ...], str]
 DIFFERENT = "different"
 PARAPHRASE = "paraphrase"
+_SYMMETRIC = ("meet", "marry")  # "A meets B" means "B meets A"
 
 
 def paraphrase_pairs(
@@ -36,7 +37,7 @@ def paraphrase_pairs(
 def _exchange_people(draws: ClauseDraws, label: str):
     """Two people and a time, which stands at the beginning in one sentence only."""
     event = draws.statement(tables=draws.meetings)
-    if event is None or not event.clause.time:
+    if event is None or not event.clause.time or event.clause.verb in _SYMMETRIC:
         return None
     c = event.clause
     role = "receiver" if draws.people(c.receiver) else "obj"
