@@ -14,6 +14,7 @@ from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.section import nearest
 from clwe_jax.options.transfer import TransferRun
 from clwe_jax.runs.job import FIGURES
+from clwe_jax.text.words.languages import name_in, parse_tag
 
 # Task -> the file of its config, and options that differ from it.
 _CONFIGS = {
@@ -30,10 +31,11 @@ _CONFIGS = {
 
 
 class TaskFiles(NamedTuple):
-    """The labelled rows of a task: those of `config.transfer.train` and `tests`, and test languages."""
+    """The labelled rows of a task: those of `config.transfer.train` and `tests`, and their languages."""
 
     train: str
     tests: str
+    train_language: str
     languages: Sequence[str]
 
 
@@ -54,25 +56,29 @@ def files(config: CompareRun, task: str) -> TaskFiles | None:
     """The rows of a task; None where the folder has none of it.
 
     Raises:
-      ValueError: there are test rows, and no training rows.
+      ValueError: there are test rows, and no training rows of a language of the comparison.
     """
     languages = options.languages(config)
+    by_rank = sorted(languages, key=lambda language: name_in("en", languages) != language)
     labelled = config.compare.labelled
     if labelled == "pocket":
-        return TaskFiles("", "", languages)
+        return TaskFiles(by_rank[0], "", by_rank[0], languages)
     folder = os.path.join(labelled, task)
     if not os.path.isdir(folder):
         return None
-    tested = registry.lookup("transfer_task", task)().files(folder)
-    for language in dict.fromkeys(["en", *languages]):
-        patterns = [f"{language}.train.*", f"train.{language}.*", f"{language}_*.train.*"]
-        matches = (glob.glob(os.path.join(glob.escape(folder), name)) for name in patterns)
+    tested = {name_in(x, languages) for x in registry.lookup("transfer_task", task)().files(folder)}
+    for language in by_rank:
+        codes = dict.fromkeys([language, parse_tag(language).code])
+        patterns = ("{}.train.*", "train.{}.*", "{}_*.train.*")
+        names = (pattern.format(x) for x, pattern in itertools.product(codes, patterns))
+        matches = (glob.glob(os.path.join(glob.escape(folder), name)) for name in names)
         paths = sorted(itertools.chain.from_iterable(matches))
         if paths:
             tested_languages = [x for x in languages if x in tested]
-            return TaskFiles(f"{language}:{paths[0]}", folder, tested_languages)
+            return TaskFiles(f"{language}:{paths[0]}", folder, language, tested_languages)
     raise ValueError(
-        f"config.compare.labelled={labelled}: {folder} has no training rows: expected en.train.tsv"
+        f"config.compare.labelled={labelled}: {folder} has no training rows of a language in "
+        f"config.data.languages={config.data.languages}: expected {by_rank[0]}.train.tsv"
     )
 
 
@@ -89,10 +95,9 @@ def run_of(config: CompareRun, task: str, encoder: str, codes: Sequence[str]) ->
     settings = config.compare
     if rows is None:
         return None
-    train_language = rows.train.partition(":")[0] or "en"
     tested = [x for x in rows.languages if x in codes]
     # The figure is the mean of the languages without labels, of which one must be tested.
-    if train_language not in codes or not set(tested) - {train_language}:
+    if rows.train_language not in codes or not set(tested) - {rows.train_language}:
         return None
     file, values = _CONFIGS[task]
     run = options.from_file(f"{os.path.join(settings.configs, file)}.py:{config.scale}", values)
@@ -103,7 +108,7 @@ def run_of(config: CompareRun, task: str, encoder: str, codes: Sequence[str]) ->
             "encoder": encoder,
             "data.languages": ",".join(tested),
             "data.dictionaries": "",
-            "transfer.train": rows.train or train_language,
+            "transfer.train": rows.train,
             "transfer.tests": rows.tests,
             "transfer.rows": str(settings.rows or ""),
             "transfer.embedded_rows": settings.rows or run.transfer.embedded_rows,

@@ -174,6 +174,37 @@ def test_the_chance_levels_of_a_task_are_those_of_its_run(tmp_path):
     assert tasks.majorities(str(tmp_path)) == {"xnli/de/majority": 0.3}
 
 
+@pytest.mark.parametrize(
+    "languages, train, tested",
+    [("de,en,fr", "en", "de,fr"), ("de,fr", "de", "fr"), ("deu,eng", "eng", "deu")],
+)
+@pytest.mark.parametrize("source", ["files", "pocket"])
+def test_a_task_trains_in_a_language_of_the_comparison(
+    folder, monkeypatch, languages, train, tested, source
+):
+    monkeypatch.chdir(pathlib.Path(__file__).parents[2])
+    (folder / "pos").mkdir()
+    for name in ("en.train", "de.train", "de.test", "fr.test"):
+        (folder / "pos" / f"{name}.tsv").write_text("x\tNOUN\n")
+    if source == "pocket" and "deu" in languages:
+        return  # the embedded world speaks no such language
+    labelled = "pocket" if source == "pocket" else str(folder)
+    config = config_of(folder, **{"compare.labelled": labelled, "data.languages": languages})
+    codes = languages.split(",")
+    run = tasks.run_of(config, "pos", "hf:some/model", codes)
+    assert run.transfer.train.partition(":")[0] == train
+    assert set(tested.split(",")) == set(options.languages(run)) - {train}
+
+
+def test_a_task_without_training_rows_in_the_languages_is_an_error(folder):
+    (folder / "pos").mkdir()
+    for name in ("en.train", "de.test", "fr.test"):
+        (folder / "pos" / f"{name}.tsv").write_text("x\tNOUN\n")
+    config = config_of(folder, **{"compare.labelled": str(folder), "data.languages": "de,fr"})
+    with pytest.raises(ValueError, match="data.languages=de,fr: expected de.train.tsv"):
+        tasks.files(config, "pos")
+
+
 def test_test_words_that_nobody_gives_are_held_out_of_the_dictionaries(folder, here):
     config, workdir = config_of(folder, **{"compare.systems": "floor"}), str(folder / "run")
     place = shared.write(config.resolve(), workdir)
