@@ -34,6 +34,9 @@ PLAIN_COPULA = {
     ("present", True): ("では", "ない"),
     ("past", True): ("では", "なかった"),
 }
+TENSES = (("present", False), ("past", False), ("present", True), ("past", True))
+POLITE_FORMS = dict(zip(TENSES, ("masu", "mashita", "masen", "masendeshita")))
+PLAIN_FORMS = dict(zip(TENSES, ("plain", "ta", "nai", "nakatta")))
 MODAL_WORDS = {
     "want": ("思っています", "思っていません", "思っている"),
     "can": ("できます", "できません", "できる"),
@@ -143,21 +146,16 @@ class Japanese(Grammar):
     def verb(self, c: Clause, style: str) -> list[Segment]:
         """The verb group. `style`: 'polite', 'plain', 'relative' (before a noun), 'te'."""
         forms, _, nominal = self.verbs[c.verb]
-        plain = style != "polite"
-        past = c.tense == "past"
         if c.modal:
-            return self._modal(c, forms, plain)
+            return self._modal(c, forms, style != "polite")
         if nominal:
             return [forms["masu"], *self._copula(c, style)]
-        if style == "te":
-            return [forms["te"]]
-        if plain:
-            if c.negated:
-                return [forms["nakatta" if past else "nai"]]
-            return [forms["ta" if past else "plain"]]
-        if c.negated:
-            return [forms["masendeshita" if past else "masen"]]
-        return [forms["mashita" if past else "masu"]]
+        return [forms["te" if style == "te" else self._form_of(c, style)]]
+
+    def _form_of(self, c: Clause, style: str) -> str:
+        """The name of a verb's form that has the clause's tense and negation."""
+        verb_forms = POLITE_FORMS if style == "polite" else PLAIN_FORMS
+        return verb_forms["past" if c.tense == "past" else "present", c.negated]
 
     def _modal(self, c, forms, plain):
         def words(*texts):
@@ -200,19 +198,7 @@ class Japanese(Grammar):
                 word = [segment(form["ta"] if past else form["base"], c.adj)]
             return word + ([self.word("です")] if polite else [])
         if form["kind"] == "て":
-            if polite:
-                name = (
-                    ("masen" if c.negated else "masu")
-                    if not past
-                    else ("masendeshita" if c.negated else "mashita")
-                )
-            else:
-                name = (
-                    ("nai" if c.negated else "plain")
-                    if not past
-                    else ("nakatta" if c.negated else "ta")
-                )
-            return [segment(form[name], c.adj)]
+            return [segment(form[self._form_of(c, style)], c.adj)]
         return [segment(form["base"], c.adj), *self._copula(c, style, form["kind"])]
 
     def _exist(self, c: Clause, style: str) -> Segment:

@@ -125,20 +125,13 @@ class Lexicon:
                 domain.events.append(self._event(source, line))
             elif section == "properties":
                 nouns, _, adjectives = line.partition(":")
-                domain.properties.append(
-                    (
-                        self._check_known(source, self.nouns, self._ids(source, nouns)),
-                        self._check_known(source, self.adjectives, self._ids(source, adjectives)),
-                    )
-                )
+                known_nouns = self._known(source, self.nouns, nouns)
+                known_adjectives = self._known(source, self.adjectives, adjectives)
+                domain.properties.append((known_nouns, known_adjectives))
             elif section == "spots":
                 things, _, places = line.partition("@")
-                domain.spots.append(
-                    (
-                        self._check_known(source, self.nouns, self._ids(source, things)),
-                        self._places(source, places),
-                    )
-                )
+                known_things = self._known(source, self.nouns, things)
+                domain.spots.append((known_things, self._places(source, places)))
 
     def _add_concept(self, where: str, domain: str, section: str, line: str) -> None:
         columns = [column.strip() for column in line.split("|")]
@@ -167,7 +160,9 @@ class Lexicon:
             ids.extend(self._sets[word[1:]] if word[0] == "$" else [word])
         return tuple(dict.fromkeys(ids))
 
-    def _check_known(self, where: str, table: dict, ids: tuple[str, ...]) -> tuple[str, ...]:
+    def _known(self, where: str, table: dict, text: str) -> tuple[str, ...]:
+        """The ids in a text, which are all in a table."""
+        ids = self._ids(where, text)
         absent = [i for i in ids if i not in table]
         if absent or not ids:
             raise ValueError(f"{where}: no such concept: {' '.join(absent) or '(none given)'}")
@@ -177,7 +172,7 @@ class Lexicon:
         places = []
         for word in self._ids(where, text):
             relation, colon, noun = word.rpartition(":")
-            self._check_known(where, self.nouns, (noun,))
+            self._known(where, self.nouns, noun)
             # A written "in" means inside ("in the bag"), not the preposition of the place itself.
             relation = "inside" if relation == "in" else relation
             if not colon:
@@ -191,14 +186,14 @@ class Lexicon:
         line, _, goals = line.partition("->")
         line, _, places = line.partition("@")
         line, _, tools = line.partition("%")
-        parts = [self._ids(where, part) for part in line.split(">")]
-        if not 2 <= len(parts) <= 4:
+        who, *parts = line.split(">")
+        if not 1 <= len(parts) <= 3:
             raise ValueError(f"{where}: expected `who > verbs > what > whom`, found {line!r}")
         return Event(
-            self._check_known(where, self.nouns, parts[0]),
-            self._check_known(where, self.verbs, parts[1]),
-            *[self._check_known(where, self.nouns, part) for part in parts[2:]],
-            tools=tools and self._check_known(where, self.nouns, self._ids(where, tools)) or (),
+            self._known(where, self.nouns, who),
+            self._known(where, self.verbs, parts[0]),
+            *[self._known(where, self.nouns, part) for part in parts[1:]],
+            tools=tools and self._known(where, self.nouns, tools) or (),
             places=places and self._places(where, places) or (),
             goals=goals and self._places(where, goals) or (),
         )

@@ -58,11 +58,9 @@ class _EventTables:
         self.verbs = zipf(event.verbs)
         self.what = zipf(event.what)
         self.whom = zipf(event.whom)
-        self.tools, self.places, self.goals = (
-            zipf(event.tools),
-            zipf(event.places),
-            zipf(event.goals),
-        )
+        self.tools = zipf(event.tools)
+        self.places = zipf(event.places)
+        self.goals = zipf(event.goals)
         kinds = [lexicon.nouns[who]["flags"][0] for who in event.who]
         self.people = all(kind in PEOPLE for kind in kinds)
         self.alive = all(kind in (*PEOPLE, "animal") for kind in kinds)

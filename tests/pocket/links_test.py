@@ -57,7 +57,10 @@ def test_elided_words_are_linked_and_apostrophes_are_not():
     opens = Clause("event", NP("I"), "open", NP("house", owner=NP("woman")))
     happy = Clause("is", NP("he"), adj="happy")
     meaning = Meaning("if", "", opens._replace(subject=NP("he")), happy, "")
-    for meaning, pair in ((meaning, ("S", "If")), (Meaning("say", "", opens, None, ""), ("J", "I"))):
+    for meaning, pair in (
+        (meaning, ("S", "If")),
+        (Meaning("say", "", opens, None, ""), ("J", "I")),
+    ):
         french, english = (generate.grammar(x).render(meaning) for x in ("fr", "en"))
         row = links.links(french, english)
         assert {pair, (".", ".")} <= named(row, row.sure)
