@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import json
@@ -165,7 +166,8 @@ class Compare(Job):
             if isinstance(measurements, _Failure):
                 failed[_name(place)] = str(measurements)
             else:
-                runs.setdefault(place.system.name, []).append(measurements)
+                numbered = dataclasses.replace(measurements, seed=place.seed)
+                runs.setdefault(place.system.name, []).append(numbered)
         titled = {x.name: x for x in self.systems if x.name in runs}
         comparison = Comparison(titled, runs, tasks.titles(settings))
         figures = comparison.figures()

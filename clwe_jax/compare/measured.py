@@ -35,6 +35,7 @@ class Measured:
       items: 'FIGURE/PART' -> numbers of the test items, as of `agreement.Outcomes`; absent: the numbers of
         the rows.
       reading: how the system makes a sentence's vector; '' of an earlier version.
+      seed: of the run. Its file does not have it, but its name.
     """
 
     figures: Mapping[str, float]
@@ -45,6 +46,7 @@ class Measured:
     device: str = ""
     items: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     reading: str = ""
+    seed: int = 0
 
     def save(self, path: str) -> None:
         """Writes a file for `load`."""

@@ -61,7 +61,7 @@ class Comparison:
 
     def part_value(self, name: str, part: str) -> float:
         """A system's figure of one part."""
-        return agreement.figure(self._counts(name, part))
+        return agreement.figure(np.concatenate([run.outcomes[part] for run in self.runs[name]]))
 
     @functools.cache
     def interval(self, figure: str, name: str) -> tuple[float, float]:
@@ -76,7 +76,9 @@ class Comparison:
         parts = self.parts(figure, first, second)
         if not parts:
             return None
-        return significance.compare(self._sample(first, parts), self._sample(second, parts))
+        seeds = self._seeds_of_both(first, second)
+        sides = [self._sample(name, parts, seeds) for name in (first, second)]
+        return significance.compare(*sides)
 
     @functools.cache
     def p_values(self, figure: str) -> dict[frozenset[str], float]:
@@ -175,14 +177,19 @@ class Comparison:
                     figures[f"{path}/p"] = self.p_values(figure)[frozenset((first, second))]
         return figures
 
-    def _counts(self, name: str, part: str) -> np.ndarray:
-        """int [seeds x heads, N, 3]."""
-        return np.concatenate([run.outcomes[part] for run in self.runs[name]])
+    def _seeds_of_both(self, first: str, second: str) -> frozenset[int]:
+        """The seeds that are compared, in pairs; a system of one run is beside all of the other's."""
+        every = [frozenset(run.seed for run in self.runs[name]) for name in (first, second)]
+        union = frozenset.union(*every)
+        return union if min(map(len, every)) == 1 else frozenset.intersection(*every) or union
 
     @functools.cache
-    def _sample(self, name: str, parts: tuple[str, ...]) -> Observations:
-        """The mean over the parts of each seed."""
-        runs = self.runs[name]
-        sampled = significance.sample([(self._counts(name, x), runs[0].numbers(x)) for x in parts])
+    def _sample(
+        self, name: str, parts: tuple[str, ...], seeds: frozenset[int] | None = None
+    ) -> Observations:
+        """The mean over the parts of each seed; None: of all seeds."""
+        runs = [run for run in self.runs[name] if seeds is None or run.seed in seeds]
+        counts = [np.concatenate([run.outcomes[x] for run in runs]) for x in parts]
+        sampled = significance.sample([(y, runs[0].numbers(x)) for x, y in zip(parts, counts)])
         # A seed's heads are one observation.
         return sampled._replace(values=sampled.values.reshape(len(runs), -1).mean(1))

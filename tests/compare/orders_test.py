@@ -1,5 +1,7 @@
 """Intervals and orders of systems on made-up outcomes."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -77,6 +79,22 @@ def test_an_order_that_changes_with_the_seed_is_not_significant():
     assert comparison(rcsls=made(0.6), geomm=made(0.4)).is_significant(
         "retrieval", "rcsls", "geomm"
     )
+
+
+def test_seeds_that_both_systems_have_are_compared():
+    """The gaps of equal seeds are equal, whatever seed failed."""
+
+    def made(seeds, gain):
+        return [
+            dataclasses.replace(run(0.3 + 0.2 * n + gain, seed=n, items=2_000), seed=n)
+            for n in seeds
+        ]
+
+    found = comparison(rcsls=made((0, 1, 2), 0.05), geomm=made((0, 2), 0.0))
+    gain = found.gain("retrieval", "rcsls", "geomm")
+    assert gain.value == pytest.approx(0.05, abs=0.01) and gain.p < 0.05
+    alone = comparison(rcsls=made((0, 1, 2), 0.05), geomm=made((1,), 0.0))
+    assert alone.gain("retrieval", "rcsls", "geomm").value == pytest.approx(0.05, abs=0.01)
 
 
 def test_two_seeds_of_equal_systems_do_not_differ():
