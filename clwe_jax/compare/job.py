@@ -63,8 +63,16 @@ class Compare(Job):
         )
 
     def _report_options(self) -> dict[str, Any]:
-        """The options that decide the report."""
-        values = {"compare": to_dict(self.config.compare), "evals": to_dict(self.config)["evals"]}
+        """The options that decide the report, those of the systems' own files too."""
+        config = self.config
+        folders = shared.folders(config, self.workdir)
+        trained = [x for x in self.systems if x.config]
+        runs = {x.name: to_dict(shared.run_of(config, x, config.seed, folders)) for x in trained}
+        values = {
+            "compare": to_dict(config.compare),
+            "evals": to_dict(config)["evals"],
+            "runs": runs,
+        }
         return json.loads(json.dumps(values))
 
     @property
@@ -145,6 +153,7 @@ class Compare(Job):
             try:
                 code = process.wait()
             except BaseException:
+            start = log.tell()  # earlier starts have written before it
                 process.terminate()
                 process.wait()
                 raise
@@ -164,6 +173,7 @@ class Compare(Job):
         for place in self._places:
             measurements = done[_name(place)]
             if isinstance(measurements, _Failure):
+                log.seek(start)
                 failed[_name(place)] = str(measurements)
             else:
                 numbered = dataclasses.replace(measurements, seed=place.seed)

@@ -31,6 +31,7 @@ from clwe_jax.evaluate.context import Context
 from clwe_jax.runs import environment, record
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.objectives import SenseLossOptions
+from clwe_jax.options.section import to_dict
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.static import StaticRun
 from clwe_jax.options.transfer import encoder_folder, encoder_parts
@@ -100,7 +101,7 @@ def _with_budget(config: CompareRun, place: RunPlace, folders: Mapping[str, str]
         # One trial for all seeds, so that they train for equally many steps.
         speed = CachedResult(
             place.steps,
-            {"steps": _TRIAL},
+            {"steps": _TRIAL, "run": {**to_dict(run), "seed": None}},
             lambda: {"steps_per_second": _measure_speed(run, f"{place.folder}.trial")},
         ).result()["steps_per_second"]
         number *= 60 * speed
@@ -110,7 +111,8 @@ def _with_budget(config: CompareRun, place: RunPlace, folders: Mapping[str, str]
 
 def _measure_speed(run: PretrainRun, folder: str) -> float:
     """The training's steps per second, by a trial in a folder that is deleted."""
-    registry.lookup("job", run.job)(options.with_values(run, _TRIAL_VALUES), folder)
+    if not registry.lookup("job", run.job)(options.with_values(run, _TRIAL_VALUES), folder):
+        sys.exit(terminal.UNFINISHED)
     speed = atomic.read_json(os.path.join(folder, "report.json"))["speed"]["steps_per_second"]
     shutil.rmtree(folder)
     return float(speed)
