@@ -114,10 +114,13 @@ class Compare(Job):
             "model": system.model,
             "run": to_dict(run) if run else {},
             "budget": asked.budget,
+            "sample_bytes": config.data.sample_bytes,
             "evals": to_dict(config)["evals"],
             "outcomes": [pattern.pattern for _, pattern in measured.outcome_patterns()],
             "tasks": [tasks.names(asked), asked.heads, asked.rows, asked.test_rows, asked.labelled],
         }
+        evaluated = [getattr(x, "data", "") for x in config.evals.values()]
+        labelled = [os.path.join(asked.labelled, x) for x in tasks.names(asked)]
         try:
             return CachedResult(
                 place.measurements_path,
@@ -125,6 +128,7 @@ class Compare(Job):
                 functools.partial(self._start, place),
                 lambda result, path: None,  # the process has written it
                 measured.load,
+                stamps=shared.stamps_of(system.model, [*evaluated, *labelled]),
             ).result()
         except _Stopped:
             return STOPPED
@@ -141,6 +145,7 @@ class Compare(Job):
         arguments = (self.workdir, place.system.name, str(place.seed))
         command = [sys.executable, "-m", "clwe_jax.compare.one", *arguments]
         with open(place.log, "ab") as log:
+            start = log.tell()  # earlier starts have written before it
             # In a session of its own Ctrl-C reaches it once, through this process: a second signal would
             # end it before it has saved.
             process = subprocess.Popen(
@@ -153,7 +158,6 @@ class Compare(Job):
             try:
                 code = process.wait()
             except BaseException:
-            start = log.tell()  # earlier starts have written before it
                 process.terminate()
                 process.wait()
                 raise
@@ -161,6 +165,7 @@ class Compare(Job):
             raise _Stopped
         if code:
             with open(place.log, encoding="utf-8", errors="replace") as log:
+                log.seek(start)
                 lines = [line.strip() for line in log if line.strip()]
             message = next((x for x in reversed(lines) if x.startswith("error: ")), "")
             raise _Failure(message or " / ".join(lines[-_LOG_LINES:]) or f"exit status {code}")
@@ -173,7 +178,6 @@ class Compare(Job):
         for place in self._places:
             measurements = done[_name(place)]
             if isinstance(measurements, _Failure):
-                log.seek(start)
                 failed[_name(place)] = str(measurements)
             else:
                 numbered = dataclasses.replace(measurements, seed=place.seed)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pathlib
 import shutil
 import sys
 import time
@@ -18,11 +17,11 @@ from typing import Any, Mapping
 
 from absl import logging
 
-from clwe_jax import atomic, options, registry, terminal
+from clwe_jax import atomic, cached, options, registry, terminal
 from clwe_jax.cached import CachedResult
 from clwe_jax.compare import measured, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
-from clwe_jax.compare.place import RunPlace
+from clwe_jax.compare.place import RunPlace, encoder_files
 from clwe_jax.encoders.encode import describe_reading
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.protocols import Encoder, HasObjective
@@ -31,10 +30,9 @@ from clwe_jax.evaluate.context import Context
 from clwe_jax.runs import environment, record
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.objectives import SenseLossOptions
-from clwe_jax.options.section import to_dict
 from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.section import to_dict
 from clwe_jax.options.static import StaticRun
-from clwe_jax.options.transfer import encoder_folder, encoder_parts
 from clwe_jax.runs import dictionary_baseline, evaluators, lexica
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.dictionary import test_dictionaries, training_dictionary
@@ -74,6 +72,10 @@ def measure(config: CompareRun, place: RunPlace) -> Measured | None:
         job = tasks.run_of(config, task, place.encoder, names)
         if job is None:
             continue
+        # A finished run of other rows or of another model is removed.
+        rows = os.path.join(config.compare.labelled, task)
+        stamps = shared.stamps_of(place.system.model, [rows])
+        cached.claim(place.task(task), {"stamps": stamps})
         if not registry.lookup("job", job.job)(job, place.task(task)):
             return None
         counts, task_keys, task_items = tasks.outcomes(task, place.task(task), job)
@@ -83,7 +85,7 @@ def measure(config: CompareRun, place: RunPlace) -> Measured | None:
         items |= task_items
         cost["all_minutes"] += _cost(place.task(task))["wall_minutes"]
     if place.encoder:
-        cost["disk"] = float(_bytes(place))
+        cost["disk"] = float(sum(map(os.path.getsize, encoder_files(place.encoder))))
     used = _describe_training(run)
     device = environment.machine()["device"]
     return Measured(figures, outcomes, keys, cost, used, device, items, result.reading)
@@ -142,18 +144,6 @@ def _cost(folder: str) -> dict[str, float]:
     }
 
 
-def _bytes(place: RunPlace) -> int:
-    """The bytes of a system's files."""
-    paths: list[str | pathlib.Path] = []
-    for part in encoder_parts(place.encoder)[0]:
-        kind, _, address = part.partition(":")
-        if kind == "vec":
-            paths += [path for _, path in options.named_files(address)]
-        else:
-            paths += filter(pathlib.Path.is_file, pathlib.Path(encoder_folder(address)).rglob("*"))
-    return sum(map(os.path.getsize, paths))
-
-
 def _evaluate(
     config: CompareRun, place: RunPlace, folders: Mapping[str, str], run: options.Run | None
 ) -> Measured:
@@ -177,7 +167,8 @@ def _evaluate(
     named_evaluators = evaluators.build(config.evals, context, folders, names)
     figures, rows = evaluators.measure(named_evaluators, encoder)
     outcomes, items = measured.outcomes_of_hits(evaluators.outcomes(named_evaluators))
-    keys = {name: f"{counts.shape[1]} items" for name, counts in outcomes.items()}
+    digests = {name: hashlib.sha256(numbers.tobytes()) for name, numbers in items.items()}
+    keys = {name: digest.hexdigest()[:16] for name, digest in digests.items()}
     words: dict[str, list[str]] = {}
     for row in rows:
         part = f"induction/{row.get('pair')}"

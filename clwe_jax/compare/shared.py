@@ -6,11 +6,12 @@ import hashlib
 import itertools
 import os
 import shutil
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterable, Iterator, Mapping
 
 from clwe_jax import atomic, options
 from clwe_jax.cached import CachedResult
 from clwe_jax.compare import systems, tasks
+from clwe_jax.compare.place import encoder_files, named_files
 from clwe_jax.compare.systems import System
 from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.systems import describe_options
@@ -96,6 +97,12 @@ def _read_files(config: CompareRun, workdir: str) -> CachedResult[list[str]]:
         otherwise="Or compare on the new ones in a new --workdir=DIR",
         stamps=stamps,
     )
+
+
+def stamps_of(model: str, tests: Iterable[str]) -> dict[str, str]:
+    """The stamps of the files of a given model, '' for none, and of test sets."""
+    files = itertools.chain(encoder_files(model), *map(named_files, tests))
+    return file_stamps.stamps(files)
 
 
 def _hold_out(config: CompareRun, source: str, target: str) -> None:

@@ -31,11 +31,10 @@ _CONFIGS = {
 
 
 class TaskFiles(NamedTuple):
-    """The labelled rows of a task: those of `config.transfer.train` and `tests`, and their languages."""
+    """The labelled rows of a task: those of `config.transfer.train` and `tests`, and test languages."""
 
     train: str
     tests: str
-    train_language: str
     languages: Sequence[str]
 
 
@@ -62,7 +61,7 @@ def files(config: CompareRun, task: str) -> TaskFiles | None:
     by_rank = sorted(languages, key=lambda language: name_in("en", languages) != language)
     labelled = config.compare.labelled
     if labelled == "pocket":
-        return TaskFiles(by_rank[0], "", by_rank[0], languages)
+        return TaskFiles(by_rank[0], "", languages)
     folder = os.path.join(labelled, task)
     if not os.path.isdir(folder):
         return None
@@ -75,7 +74,7 @@ def files(config: CompareRun, task: str) -> TaskFiles | None:
         paths = sorted(itertools.chain.from_iterable(matches))
         if paths:
             tested_languages = [x for x in languages if x in tested]
-            return TaskFiles(f"{language}:{paths[0]}", folder, language, tested_languages)
+            return TaskFiles(f"{language}:{paths[0]}", folder, tested_languages)
     raise ValueError(
         f"config.compare.labelled={labelled}: {folder} has no training rows of a language in "
         f"config.data.languages={config.data.languages}: expected {by_rank[0]}.train.tsv"
@@ -95,9 +94,10 @@ def run_of(config: CompareRun, task: str, encoder: str, codes: Sequence[str]) ->
     settings = config.compare
     if rows is None:
         return None
+    train_language = rows.train.partition(":")[0]
     tested = [x for x in rows.languages if x in codes]
     # The figure is the mean of the languages without labels, of which one must be tested.
-    if rows.train_language not in codes or not set(tested) - {rows.train_language}:
+    if train_language not in codes or not set(tested) - {train_language}:
         return None
     file, values = _CONFIGS[task]
     run = options.from_file(f"{os.path.join(settings.configs, file)}.py:{config.scale}", values)

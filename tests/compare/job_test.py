@@ -1,5 +1,6 @@
 """Comparisons of two tiny systems: what is kept, resumed, and refused."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -356,3 +357,119 @@ def test_a_budget_of_minutes_gives_steps_by_the_speed_of_one_trial(folder, monke
         place = RunPlace(str(folder / "run"), systems.SYSTEMS["mlm"], seed)
         run = one._with_budget(config, place, shared.folders(config, place.workdir))
         assert run.train.steps == 120
+
+
+def test_a_trial_that_is_stopped_is_no_failure(monkeypatch):
+    monkeypatch.setattr(one.registry, "lookup", lambda table, name: lambda run, folder: False)
+    with pytest.raises(SystemExit) as stop:
+        one._measure_speed(PretrainRun(), "nowhere")
+    assert stop.value.code == terminal.UNFINISHED
+
+
+def test_a_config_that_changes_is_timed_and_reported_again(folder, monkeypatch):
+    monkeypatch.chdir(pathlib.Path(__file__).parents[2])
+    config = config_of(folder, **{"compare.budget": "1 minutes"}).resolve()
+    before = job.Compare(config, str(folder / "run"))._report_options()
+    text = (folder / "joint.py").read_text()
+    (folder / "joint.py").write_text(text.replace("epochs=2", "epochs=3"))
+    assert job.Compare(config, str(folder / "run"))._report_options() != before
+
+    speeds = iter([1.0, 2.0])
+    monkeypatch.setattr(one, "_measure_speed", lambda run, folder: next(speeds))
+    for layers in (1, 2):
+        system = dataclasses.replace(systems.SYSTEMS["mlm"], values={"model.layers": layers})
+        place = RunPlace(str(folder / "run"), system, 0)
+        run = one._with_budget(config, place, shared.folders(config, place.workdir))
+        assert run.train.steps == 60 * layers
+
+
+class Writes:
+    """A process that writes empty measurements, or a log and no measurements."""
+
+    started = 0
+    text = ""
+
+    def __init__(self, command, stdout, **_):
+        type(self).started += 1
+        os.write(stdout.fileno(), self.text.encode())
+        _, name, seed = command[-3:]
+        if not self.text:
+            [system] = [x for x in systems.choose_systems(CompareOptions(name)) if x.name == name]
+            path = RunPlace(command[-3], system, int(seed)).measurements_path
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            Measured({}, {}, {}, {}).save(path)
+
+    def wait(self):
+        return 1 if self.text else 0
+
+
+@pytest.fixture
+def writes(monkeypatch):
+    monkeypatch.setattr(Writes, "started", 0)
+    made = types.SimpleNamespace(Popen=Writes, STDOUT=subprocess.STDOUT)
+    monkeypatch.setattr(job, "subprocess", made)
+    return Writes
+
+
+def test_a_failure_has_the_reason_of_its_own_start(folder, writes, monkeypatch):
+    config = config_of(folder, **{"compare.systems": "floor"}).resolve()
+    compared = job.Compare(config, str(folder / "run"))
+    [place] = compared._places
+    for text, reason in (("error: old\n", "error: old"), ("Killed\n", "Killed")):
+        monkeypatch.setattr(Writes, "text", text)
+        with pytest.raises(job._Failure, match=f"^{reason}$"):
+            compared._start(place)
+
+
+@pytest.mark.parametrize("changed", ["tests/de-en.en", "model/weights", "labelled/pos/de.test.tsv"])
+def test_tests_and_models_that_change_are_measured_again(folder, writes, changed):
+    for name in ("model", "labelled/pos"):
+        (folder / name).mkdir(parents=True)
+    (folder / "model" / "weights").write_text("1 2")
+    (folder / "labelled" / "pos" / "de.test.tsv").write_text("x\tNOUN\n")
+    given = {
+        "compare.systems": f"hf:{folder / 'model'}",
+        "compare.labelled": str(folder / "labelled"),
+    }
+    config = config_of(folder, **given).resolve()
+    compared = job.Compare(config, str(folder / "run"))
+    [place] = compared._places
+    for _ in range(2):
+        compared._one(place, {})
+    assert writes.started == 1
+    lines = (folder / changed).read_text()
+    (folder / changed).write_text(lines[::-1])  # of the same size
+    compared._one(place, {})
+    assert writes.started == 2
+
+
+def test_a_task_is_trained_again_on_other_rows(folder, monkeypatch):
+    trained = []
+
+    def train(run, workdir):
+        os.makedirs(workdir, exist_ok=True)
+        trained.append(not os.path.exists(os.path.join(workdir, "done")))
+        pathlib.Path(workdir, "done").write_text("")
+        return True
+
+    monkeypatch.chdir(pathlib.Path(__file__).parents[2])
+    monkeypatch.setattr(one, "_evaluate", lambda *arguments: Measured({}, {}, {}, {}))
+    monkeypatch.setattr(one.registry, "lookup", lambda table, name: train)
+    monkeypatch.setattr(one.tasks, "outcomes", lambda *arguments: ({}, {}, {}))
+    monkeypatch.setattr(one.tasks, "majorities", lambda workdir: {})
+    monkeypatch.setattr(one.tasks, "run_of", lambda *arguments: PretrainRun())
+    monkeypatch.setattr(one, "_cost", lambda workdir: {"wall_minutes": 0.0})
+    rows = folder / "labelled" / "pos"
+    rows.mkdir(parents=True)
+    given = {
+        "compare.systems": f"vec:en={folder / 'en.vec'}",
+        "compare.labelled": str(folder / "labelled"),
+        "compare.tasks": "pos",
+    }
+    (folder / "en.vec").write_text("1 1\nx 1\n")
+    config = config_of(folder, **given).resolve()
+    [system] = systems.choose_systems(config.compare)
+    for text in ("x\tNOUN\n", "x\tNOUN\n", "x\tVERB\n"):
+        (rows / "de.test.tsv").write_text(text)
+        one.measure(config, RunPlace(str(folder / "run"), system, 0))
+    assert trained == [True, False, True]
