@@ -217,12 +217,14 @@ def _trips(line: str, bodies: dict[str, list[str]]) -> int:
 
 
 def _bytes(shapes: str, kind: str, start: str | None) -> int:
-    sizes = []
     # Without comments (/*index=5*/) and layouts ({1,0:T(8,128)}), which are no shapes.
-    for name, bits, dims in _BITS.findall(re.sub(r"/\*.*?\*/|\{[^{}]*\}", "", shapes)):
+    arrays = _BITS.findall(re.sub(r"/\*.*?\*/|\{[^{}]*\}", "", shapes))
+    # The asynchronous forms of these two kinds return their operands before the results, and signals.
+    if start and kind in ("all-gather", "collective-permute"):
+        arrays = [x for x in arrays if x[0] != "u32" or x[2]]
+        arrays = arrays[len(arrays) // 2 :]
+    sizes = []
+    for name, bits, dims in arrays:
         width = 8 if name == "pred" else int(bits)
         sizes.append(math.prod(int(n) for n in dims.split(",") if n) * width // 8)
-    # The asynchronous forms of these two kinds also return their operand.
-    if start and kind in ("all-gather", "collective-permute"):
-        return max(sizes, default=0)
     return sum(sizes)

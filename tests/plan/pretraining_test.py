@@ -40,6 +40,7 @@ ENTRY %main (a: f32[8]) -> f32[8] {
   %gathered = f32[64]{0} all-gather-done(%gather)
   ROOT %out = f32[8] copy(%gathered)
 }
+  %both = ((f32[8]{0}, f32[8]{0}), (f32[64]{0}, f32[64]{0})) all-gather-start(%a, %b), dimensions={0}
 """
 
 
@@ -47,7 +48,7 @@ def test_collectives_are_counted_as_often_as_they_run():
     found = slices.collectives(HLO)
     assert found == {
         "all-reduce": slices.Traffic(1 + 3, 404 + 3 * 32),
-        "all-gather": slices.Traffic(1, 256),
+        "all-gather": slices.Traffic(2, 256 + 512),
         "collective-permute": slices.Traffic(3 + 5, (3 + 5) * 16),
     }
 
