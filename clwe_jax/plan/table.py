@@ -88,14 +88,16 @@ def _rows(config: PretrainRun, result: dict[str, Any]) -> list[tuple[str, str, s
                 f"at {result['utilisation']:.0%} of the peak (--config.plan.utilisation)",
             )
         )
-        days = result["hours"] / 24
-        steps = f"{config.train.steps:,} steps"
-        rows.append(("whole run", f"{result['hours']:,.1f} h", f"{steps}, {days:,.1f} days"))
+        programs = [x for x in (result, result["finish"]) if x]
+        hours = sum(x["hours"] for x in programs)
+        steps = f"{config.train.steps:,} steps{' and the finish' if result['finish'] else ''}"
+        rows.append(("whole run", f"{hours:,.1f} h", f"{steps}, {hours / 24:,.1f} days"))
         price = config.plan.dollars_per_chip_hour
         if result["cost"] is None:
             rows.append(("cost", "?", "give --config.plan.dollars_per_chip_hour"))
         else:
-            rows.append(("cost", f"${result['cost']:,.0f}", f"at ${price:g} a chip and hour"))
+            cost = sum(x["cost"] for x in programs)
+            rows.append(("cost", f"${cost:,.0f}", f"at ${price:g} a chip and hour"))
     if finish_result := result["finish"]:
         rows += _finish_rows(config, result, finish_result)
     rows.append(("compiler's time", f"{result['compile_seconds']:.0f} s", ""))

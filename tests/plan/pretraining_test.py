@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
-from clwe_jax.plan import memory, slices
+from clwe_jax import options
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.plan import memory, slices, table
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
 plans = importlib.import_module("plans")
@@ -38,9 +40,9 @@ ENTRY %main (a: f32[8]) -> f32[8] {
   %sum = (f32[100]{0}, /*index=1*/f32[]) all-reduce(%a, %b), channel_id=2, to_apply=%add
   %gather = (f32[8]{0}, f32[64]{0}) all-gather-start(%a), channel_id=3, dimensions={0}
   %gathered = f32[64]{0} all-gather-done(%gather)
+  %both = ((f32[8]{0}, f32[8]{0}), (f32[64]{0}, f32[64]{0})) all-gather-start(%a, %b), dimensions={0}
   ROOT %out = f32[8] copy(%gathered)
 }
-  %both = ((f32[8]{0}, f32[8]{0}), (f32[64]{0}, f32[64]{0})) all-gather-start(%a, %b), dimensions={0}
 """
 
 
@@ -51,6 +53,21 @@ def test_collectives_are_counted_as_often_as_they_run():
         "all-gather": slices.Traffic(2, 256 + 512),
         "collective-permute": slices.Traffic(3 + 5, (3 + 5) * 16),
     }
+
+
+def test_the_whole_run_costs_its_finish_too():
+    sizes = dict.fromkeys(
+        "devices chips rows_a_device microbatches parameters parameter_bytes optimizer_bytes "
+        "argument_bytes temporary_bytes hbm_bytes needed_bytes flops_a_device flops flops_6nd "
+        "utilisation compile_seconds".split(),
+        0,
+    )
+    result = {**sizes, "mesh": {}, "evaluation": {}, "collectives": {}, "fits": True}
+    result |= {"seconds_a_step": 1.0, "hours": 30.0, "cost": 100.0}
+    config = options.with_values(PretrainRun(), {"finish.steps": 5})
+    for finish, hours, cost in ((None, "30.0 h", "$100"), ({**result}, "60.0 h", "$200")):
+        rows = {name: value for name, value, _ in table._rows(config, {**result, "finish": finish})}
+        assert (rows["whole run"], rows["cost"]) == (hours, cost)
 
 
 @pytest.mark.parametrize(
