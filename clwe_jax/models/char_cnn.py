@@ -188,7 +188,10 @@ def _choices(length: int, widest: int) -> tuple[int, ...]:
 def _group(characters, widest):
     """Words sorted by length, in groups, and the index of each group's windows in `_choices`."""
     count, length = characters.shape
-    size = min(_GROUP_CPU if jax.default_backend() == "cpu" else _GROUP, count)
+    # The devices of a plan's mesh are those to compile for, and the process has a CPU.
+    device = jax.sharding.get_abstract_mesh().abstract_device
+    platform = device.platform if device else jax.default_backend()
+    size = min(_GROUP_CPU if platform == "cpu" else _GROUP, count)
     choices = _choices(length, widest)
     padding = -count % size
     characters = jnp.pad(characters, ((0, padding), (0, 0)), constant_values=PADDING)

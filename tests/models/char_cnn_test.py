@@ -140,3 +140,13 @@ def test_half_precision_is_near(spread):
 def test_filters_that_do_not_fit():
     with pytest.raises(ValueError, match="4 .*config.task.max_characters"):
         make().init(jax.random.key(0), words([2], 3))
+
+
+def test_groups_are_those_of_the_devices_that_a_program_is_compiled_for():
+    words = jax.ShapeDtypeStruct((3_000, 12), jnp.int32)
+    for platform, size in (("cpu", char_cnn._GROUP_CPU), ("tpu", char_cnn._GROUP)):
+        device = jax.sharding.AbstractDevice(f"a {platform}", 1, platform)
+        mesh = jax.sharding.AbstractMesh((1,), ("data",), abstract_device=device)
+        with jax.sharding.use_abstract_mesh(mesh):
+            groups = jax.eval_shape(lambda x: char_cnn._group(x, 3)[0], words)
+        assert groups.shape[1] == size
