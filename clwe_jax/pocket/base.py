@@ -226,12 +226,16 @@ class Grammar:
             segments = self.compose(self.place_subjects(meaning))
         return self.finish(meaning.domain, segments, asks)
 
+    def refers_back(self, meaning: Meaning) -> bool:
+        """Whether the second subject is the pronoun of the first one."""
+        return meaning.second.subject == self.lexicon.pronoun_of(meaning.first.subject)
+
     def place_subjects(self, meaning: Meaning) -> Meaning:
         """The meaning with the subjects that the clauses of this language have."""
         first = meaning.first
         second = meaning.second
         exchanges = self.reason_first and meaning.frame == "because"
-        if not exchanges or second.subject.noun not in PRONOUNS:
+        if not exchanges or not self.refers_back(meaning):
             return meaning
         return meaning._replace(
             first=first._replace(subject=second.subject),

@@ -43,7 +43,7 @@ import dataclasses
 import functools
 from importlib import resources
 
-from clwe_jax.pocket.base import PLACES
+from clwe_jax.pocket.base import NP, PLACES, PRONOUNS
 
 COLUMNS = ("en", "de", "es", "fr", "ja", "zh")
 TABLES = ("nouns", "verbs", "adjectives", "times", "adverbs")
@@ -103,6 +103,16 @@ class Lexicon:
     def mass(self, noun: str) -> bool:
         """Whether the noun is a mass noun, which has no plural."""
         return self.nouns[noun]["mass"]
+
+    def pronoun_of(self, np: NP) -> NP:
+        """The pronoun that refers back to a person; a pronoun itself is repeated."""
+        if np.noun in PRONOUNS:
+            return np
+        nouns = (np.noun, np.other.noun) if np.other else (np.noun,)
+        women = all(self.nouns[noun]["flags"][0] == "woman" for noun in nouns)
+        if np.plural or np.other:
+            return NP("they.women" if women else "they")
+        return NP("she" if women else "he")
 
     def read(self, files: list[tuple[str, str]]) -> None:
         """Reads (name, text) of every file: first all concepts, then the events of each domain.

@@ -12,18 +12,6 @@ from clwe_jax.pocket.base import NP, PEOPLE, POSSESSIVES, Clause, Meaning, Place
 from clwe_jax.pocket.world import MODAL_TABLE, TENSES, split_of, world
 
 
-def pronoun_of(np: NP) -> NP:
-    """The pronoun that refers back to a person; a pronoun itself is repeated."""
-    kind = world().kind
-    if np.noun in kind:
-        nouns = (np.noun, np.other.noun) if np.other else (np.noun,)
-        women = all(kind[noun] == "woman" for noun in nouns)
-        if np.plural or np.other:
-            return NP("they.women" if women else "they")
-        return NP("she" if kind[np.noun] == "woman" else "he")
-    return np
-
-
 class Sampler:
     """Draws meanings with one random generator."""
 
@@ -292,7 +280,9 @@ class Sampler:
         if frame in ("when", "if"):
             first = first._replace(often=None)
         second_tense = "future" if frame == "if" and u() < 0.4 else tense
-        subject = pronoun_of(first.subject) if u() < 0.35 and table.people else None
+        subject = (
+            self.world.lexicon.pronoun_of(first.subject) if u() < 0.35 and table.people else None
+        )
         second_table = table if subject else self.pick(events)
         second = self.event(second_table, domain, second_tense, subject, simple=True)
         return (first, second) if second.verb != first.verb else None
@@ -325,7 +315,7 @@ class Sampler:
         subject = self.noun_phrase(self.pick(table.who), "subject")._replace(adj=None)
         mood = self.pick(self.world.moods)
         self.trace.append(mood)
-        back = pronoun_of(subject) if self.uniform() < 0.5 else None
+        back = self.world.lexicon.pronoun_of(subject) if self.uniform() < 0.5 else None
         cause_table = table if back else self.pick(self.world.events[domain])
         return (
             Clause("is", subject, adj=mood, tense=tense),
@@ -360,7 +350,7 @@ class Sampler:
         obj = obj._replace(det="def", count=None, owner=None)
         second = Clause(
             "event",
-            pronoun_of(first.subject),
+            self.world.lexicon.pronoun_of(first.subject),
             first.verb,
             obj,
             first.receiver,

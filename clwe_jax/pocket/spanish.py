@@ -231,7 +231,7 @@ class Spanish(Romance):
 
     def subject(self, np: NP, known: bool = False) -> list[Segment]:
         """The subject; first persons are omitted, and so are pronouns for a person just named."""
-        if np.noun in ("I", "we") or (known and np.noun in PRONOUNS):
+        if known or np.noun in ("I", "we"):
             return []
         return [self.np(np, role="subject")]
 
@@ -271,7 +271,7 @@ class Spanish(Romance):
         first = self.clause(m.first)
         if m.frame == "say":
             return first
-        second = self.clause(m.second, known=True)
+        second = self.clause(m.second, known=self.refers_back(m))
         if m.frame in ("when", "if"):
             link = {"when": "cuando", "if": "si"}[m.frame]
             return [self.word(link), *first, self.comma_segment, *second]

@@ -11,14 +11,14 @@ from clwe_jax import pocket
 TEXT = {
     "de": ("2b436572ea454391", "62a26c74fab7173a"),
     "en": ("9a6c505c9afaf3bf", "80fb62e96f83bbd4"),
-    "es": ("9779e550bd2ffc1a", "d4b794e3fe130192"),
+    "es": ("f93873f564cdd597", "d4b794e3fe130192"),
     "fr": ("8abd7784278ba3b2", "aeb580f8d3433df7"),
-    "ja": ("2f9bae1b4a8978bf", "9b6e97e6bcf5d228"),
-    "zh": ("da1e871c33c8b435", "23350e4fc0799a4a"),
+    "ja": ("90a6cf382d37c157", "9b6e97e6bcf5d228"),
+    "zh": ("f32adf4bd2245614", "23350e4fc0799a4a"),
 }
 DICTIONARIES = "072ea807c0e194b7"
-PARALLEL = "e58c2eca030611a6"
-FILES = "eee52f6b11e3a004"
+PARALLEL = "210337f33e89c5a7"
+FILES = "ca4e1ebfeba57a11"
 
 
 def digest(records):

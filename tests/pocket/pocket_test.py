@@ -528,6 +528,8 @@ def test_verbs(conjugate, spec, expected):
 
 
 MARKET = Place("at", NP("market"))
+WOMAN_SLEEPS = Clause("event", NP("woman"), "sleep")
+WOMAN_IS_HAPPY = Clause("is", NP("woman"), adj="happy")
 GOLDEN = [
     (
         Meaning(
@@ -744,6 +746,41 @@ GOLDEN = [
             "fr": "Il y a deux chats noirs sous la vieille table.",
             "ja": "古いテーブルの下に二匹の黒い猫がいます。",
             "zh": "旧桌子下面有两只黑色的猫。",
+        },
+    ),
+    # A pronoun is left out, or stands for the person of the other clause, only where it refers to that person.
+    (
+        Meaning("and", "", WOMAN_SLEEPS, Clause("event", NP("he"), "read", NP("book")), ""),
+        {
+            "en": "The woman sleeps, and he reads the book.",
+            "es": "La mujer duerme, y él lee el libro.",
+            "ja": "女は眠って、彼は本を読みます。",
+        },
+    ),
+    (
+        Meaning("and", "", WOMAN_SLEEPS, Clause("event", NP("she"), "read", NP("book")), ""),
+        {
+            "en": "The woman sleeps, and she reads the book.",
+            "es": "La mujer duerme, y lee el libro.",
+            "ja": "女は眠って、本を読みます。",
+        },
+    ),
+    (
+        Meaning("because", "", WOMAN_IS_HAPPY, Clause("event", NP("I"), "sing"), ""),
+        {
+            "en": "The woman is happy because I sing.",
+            "es": "La mujer está feliz porque canto.",
+            "ja": "私が歌いますから、女は幸せです。",
+            "zh": "因为我唱，所以女人很高兴。",
+        },
+    ),
+    (
+        Meaning("because", "", WOMAN_IS_HAPPY, Clause("event", NP("she"), "sing"), ""),
+        {
+            "en": "The woman is happy because she sings.",
+            "es": "La mujer está feliz porque canta.",
+            "ja": "女が歌いますから、彼女は幸せです。",
+            "zh": "因为女人唱，所以她很高兴。",
         },
     ),
 ]

@@ -198,6 +198,21 @@ def test_grammars_know_names(language, sentence):
     assert text == sentence.replace(" with James Smith", "").replace("rentrée", "retournée")
 
 
+def test_a_pronoun_refers_to_a_name():
+    known = names.names("es", "train")
+    person = next(k for k in known.women if len(known.by_id[k].words) == 1)
+    meaning = Meaning(
+        "and",
+        "",
+        Clause("event", NP(person, det="name"), "sleep"),
+        Clause("event", NP("she"), "sing"),
+        "",
+    )
+    assert known.grammar.render(meaning).text.endswith(" duerme, y canta.")
+    other = meaning._replace(second=Clause("event", NP("he"), "sing"))
+    assert known.grammar.render(other).text.endswith(" duerme, y él canta.")
+
+
 @pytest.mark.parametrize(
     "language, text",
     [

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from clwe_jax.pocket.base import NP, PRONOUNS, Meaning, Place, Sentence, Token
 from clwe_jax.pocket.generate import grammar
-from clwe_jax.pocket.meanings import pronoun_of
 from clwe_jax.pocket.tasks import heldout
 from clwe_jax.pocket.tasks.function_words import tag
 
@@ -105,11 +104,9 @@ def _coreference(traced: _Traced) -> list[Target]:
     """A pronoun with the phrase that it refers to ('1'), and with every other phrase ('0')."""
     first = traced.meaning.first
     second = traced.meaning.second
-    if (
-        second is None
-        or first.subject.noun in PRONOUNS
-        or second.subject != pronoun_of(first.subject)
-    ):
+    if second is None or first.subject.noun in PRONOUNS:
+        return []
+    if not grammar(traced.sentence.language).refers_back(traced.meaning):
         return []
     pronoun, antecedent = (traced.phrases.get(c.subject) for c in (second, first))
     if pronoun is None or antecedent is None:
