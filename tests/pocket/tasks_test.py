@@ -5,6 +5,7 @@ import functools
 import itertools
 import random
 import re
+import types
 
 import pytest
 
@@ -14,6 +15,7 @@ from clwe_jax.pocket.base import NP, Clause, Meaning, Place
 from clwe_jax.pocket.lexicon import load
 from clwe_jax.pocket.tasks import (
     draws,
+    entities,
     function_words,
     heldout,
     inference,
@@ -96,6 +98,20 @@ def test_templates_are_in_one_split():
     }
     for a, b in itertools.combinations(tasks.SPLITS, 2):
         assert not shapes[a] & shapes[b]
+
+
+def test_templates_with_names_are_in_one_split():
+    for split in tasks.SPLITS:
+        known = names.names("en", split)
+        rendered = []
+        grammar = types.SimpleNamespace(
+            render=lambda meaning: rendered.append(meaning) or known.grammar.render(meaning)
+        )
+        stream = heldout.meanings("entities", "en", split, 0, tasks.DOMAINS)
+        renamer = entities._Renamer(known, random.Random(0))
+        rows = entities._rows(stream, known._replace(grammar=grammar), renamer, split)
+        assert len(list(itertools.islice(rows, 100))) == 100
+        assert {heldout.template_part(heldout.shape(meaning)) for meaning in rendered} == {split}
 
 
 @pytest.mark.parametrize("task", ALL)

@@ -141,10 +141,10 @@ def named_entities(
     name_lists = names(language, split)
     stream = heldout.meanings("entities", language, split, seed, domains)
     renamer = _Renamer(name_lists, random.Random(f"names/{language}/{split}/{seed}"))
-    return list(itertools.islice(_rows(stream, name_lists, renamer), rows))
+    return list(itertools.islice(_rows(stream, name_lists, renamer, split), rows))
 
 
-def _rows(stream: Iterator[Meaning], known: Names, renamer: _Renamer) -> Iterator[Row]:
+def _rows(stream: Iterator[Meaning], known: Names, renamer: _Renamer, split: str) -> Iterator[Row]:
     queues: dict[str, list[Meaning]] = {"PER": [], "LOC": [], "ORG": []}
     seen_texts: set[str] = set()
     for name_type in itertools.cycle(_TURNS):
@@ -155,7 +155,9 @@ def _rows(stream: Iterator[Meaning], known: Names, renamer: _Renamer) -> Iterato
                 meaning = next(stream)
                 if name_type:
                     meaning = renamer.meaning(meaning)
-                    types = _types(meaning)
+                    # A place that is added may make the template of another split.
+                    fits = heldout.template_part(heldout.shape(meaning)) == split
+                    types = _types(meaning) if fits else set()
                     if name_type not in types:
                         for type_ in types:
                             if len(queues[type_]) < _WAITING:
