@@ -152,7 +152,9 @@ class Lexicon:
             )
         concept, flags = columns[:2]
         table = getattr(self, section)
-        if concept in table:
+        # A season is a noun and a time; an action is never a quality.
+        rivals = (self.verbs, self.adjectives) if section in ("verbs", "adjectives") else (table,)
+        if any(concept in rival for rival in rivals):
             raise ValueError(f"{where}: {concept} is there already; give the sense another id")
         entry = dict(zip(COLUMNS, columns[2:], strict=True), flags=tuple(flags.split()))
         if section == "nouns":

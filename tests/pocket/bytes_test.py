@@ -9,16 +9,16 @@ from clwe_jax import pocket
 
 # SHA-256, first 16 digits, of the records that each function below writes.
 TEXT = {
-    "de": ("2b436572ea454391", "62a26c74fab7173a"),
-    "en": ("9a6c505c9afaf3bf", "80fb62e96f83bbd4"),
-    "es": ("f93873f564cdd597", "d4b794e3fe130192"),
-    "fr": ("8abd7784278ba3b2", "aeb580f8d3433df7"),
-    "ja": ("90a6cf382d37c157", "9b6e97e6bcf5d228"),
-    "zh": ("f32adf4bd2245614", "23350e4fc0799a4a"),
+    "de": ("b3dd69932e040737", "62a26c74fab7173a"),
+    "en": ("84e40ec7592a0c8f", "80fb62e96f83bbd4"),
+    "es": ("02e5a1740829ce08", "d4b794e3fe130192"),
+    "fr": ("d8f1276829f83d2b", "aeb580f8d3433df7"),
+    "ja": ("7c49c998ebb04b87", "9b6e97e6bcf5d228"),
+    "zh": ("3e9a356e5f898537", "23350e4fc0799a4a"),
 }
-DICTIONARIES = "072ea807c0e194b7"
+DICTIONARIES = "348a8c615272ed41"
 PARALLEL = "210337f33e89c5a7"
-FILES = "ca4e1ebfeba57a11"
+FILES = "0c87fab929589871"
 
 
 def digest(records):

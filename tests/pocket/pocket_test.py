@@ -598,7 +598,7 @@ GOLDEN = [
             "because",
             "home",
             Clause("is", NP("mother"), adj="tired"),
-            Clause("event", NP("she"), "clean", NP("window", True), modal="must"),
+            Clause("event", NP("she"), "clean.wipe", NP("window", True), modal="must"),
             "",
         ),
         {
@@ -913,3 +913,13 @@ def test_a_concept_is_defined_once():
     line = "dog | animal | dog | der Hund/Hunde | m perro | m chien | 犬 | 狗"
     with pytest.raises(ValueError, match="a.txt:3: dog"):
         Lexicon().read([("a.txt", f"== nouns\n{line}\n{line}")])
+    quality = "clean | - | clean | sauber | limpio | propre | 清潔:な | 干净"
+    action = "clean | - | clean | putzen | limpiar | nettoyer | 掃除する | 打扫"
+    with pytest.raises(ValueError, match="b.txt:2: clean"):
+        Lexicon().read([("a.txt", f"== adjectives\n{quality}"), ("b.txt", f"== verbs\n{action}")])
+
+
+def test_an_action_and_a_quality_of_one_word_are_two_concepts():
+    assert set(pocket.ambiguous("en")["clean"]) == {"clean", "clean.wipe"}
+    pairs = generate.dictionary("en", "de", base_forms=True)
+    assert {("clean", "sauber"), ("clean", "putzen")} <= set(pairs)

@@ -11,7 +11,7 @@ import pytest
 
 from clwe_jax import pocket
 from clwe_jax.pocket import generate, tasks
-from clwe_jax.pocket.base import NP, Clause, Meaning, Place
+from clwe_jax.pocket.base import NP, Clause, Meaning, Place, Token
 from clwe_jax.pocket.lexicon import load
 from clwe_jax.pocket.tasks import (
     draws,
@@ -260,6 +260,12 @@ def test_every_word_has_a_part_of_speech(language):
     ):
         tokens = render(meaning).tokens
         assert {function_words.tag(tokens, n, language) for n in range(len(tokens))} <= set(UPOS)
+
+
+@pytest.mark.parametrize("language", ["de", "en", "es", "fr", "zh"])
+def test_verbs_are_verbs_and_adjectives_are_adjectives(language):
+    for table, tags in ((load().verbs, {"VERB", "AUX"}), (load().adjectives, {"ADJ"})):
+        assert {function_words.content(Token("", x), language) for x in table} <= tags
 
 
 TABLE = NP("table")
