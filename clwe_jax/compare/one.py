@@ -74,8 +74,8 @@ def measure(config: CompareRun, place: RunPlace) -> Measured | None:
             continue
         # A finished run of other rows or of another model is removed.
         rows = os.path.join(config.compare.labelled, task)
-        stamps = shared.stamps_of(place.system.model, [rows])
-        cached.claim(place.task(task), {"stamps": stamps})
+        made_with = {"stamps": shared.stamps_of(place.system.model, [rows])}
+        cached.claim(place.task(task), made_with)
         if not registry.lookup("job", job.job)(job, place.task(task)):
             return None
         counts, task_keys, task_items = tasks.outcomes(task, place.task(task), job)

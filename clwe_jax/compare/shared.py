@@ -101,8 +101,7 @@ def _read_files(config: CompareRun, workdir: str) -> CachedResult[list[str]]:
 
 def stamps_of(model: str, tests: Iterable[str]) -> dict[str, str]:
     """The stamps of the files of a given model, '' for none, and of test sets."""
-    files = itertools.chain(encoder_files(model), *map(named_files, tests))
-    return file_stamps.stamps(files)
+    return file_stamps.stamps(itertools.chain(encoder_files(model), *map(named_files, tests)))
 
 
 def _hold_out(config: CompareRun, source: str, target: str) -> None:

@@ -220,10 +220,8 @@ class Grammar:
 
     def render(self, meaning: Meaning) -> Sentence:
         asks = meaning.frame in QUESTIONS
-        if asks:
-            segments = self.ask(meaning.frame, meaning.first)
-        else:
-            segments = self.compose(self.place_subjects(meaning))
+        placed = self.place_subjects(meaning)
+        segments = self.ask(placed.frame, placed.first) if asks else self.compose(placed)
         return self.finish(meaning.domain, segments, asks)
 
     def refers_back(self, meaning: Meaning) -> bool:
@@ -233,6 +231,9 @@ class Grammar:
     def place_subjects(self, meaning: Meaning) -> Meaning:
         """The meaning with the subjects that the clauses of this language have."""
         first = meaning.first
+        is_turned = self.reason_first and meaning.frame == "because"
+        if not is_turned or not self.refers_back(meaning):
+            return meaning
         second = meaning.second
         exchanges = self.reason_first and meaning.frame == "because"
         if not exchanges or not self.refers_back(meaning):

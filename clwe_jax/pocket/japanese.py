@@ -22,27 +22,25 @@ SUFFIX = {
     "behind": "の 後ろ",
     "before": "の 前",
 }
-COPULA = {
-    ("present", False): ("です",),
-    ("past", False): ("でした",),
-    ("present", True): ("では", "ありません"),
-    ("past", True): ("では", "ありませんでした"),
-}
-PLAIN_COPULA = {
-    ("present", False): ("だ",),
-    ("past", False): ("だった",),
-    ("present", True): ("では", "ない"),
-    ("past", True): ("では", "なかった"),
-}
+# (tense, whether it is negated); the tables below are in this order.
 TENSES = (("present", False), ("past", False), ("present", True), ("past", True))
+COPULA = dict(zip(TENSES, ("です", "でした", "では ありません", "では ありませんでした")))
+PLAIN_COPULA = dict(zip(TENSES, ("だ", "だった", "では ない", "では なかった")))
 POLITE_FORMS = dict(zip(TENSES, ("masu", "mashita", "masen", "masendeshita")))
 PLAIN_FORMS = dict(zip(TENSES, ("plain", "ta", "nai", "nakatta")))
+POLITE_EXISTENCE = dict(zip(TENSES, ("ます", "ました", "ません", "ませんでした")))
+LIFE = dict(zip(TENSES, ("いる", "いた", "いない", "いなかった")))
+EXISTENCE = dict(zip(TENSES, ("ある", "あった", "ない", "なかった")))
 MODAL_WORDS = {
     "want": ("思っています", "思っていません", "思っている"),
     "can": ("できます", "できません", "できる"),
     "must": ("なりません",),
     "may.permission": ("いい",),
 }
+
+
+def _tense(c: Clause) -> tuple[str, bool]:
+    return "past" if c.tense == "past" else "present", c.negated
 
 
 class Japanese(Grammar):
@@ -154,8 +152,7 @@ class Japanese(Grammar):
 
     def _form_of(self, c: Clause, style: str) -> str:
         """The name of a verb's form that has the clause's tense and negation."""
-        verb_forms = POLITE_FORMS if style == "polite" else PLAIN_FORMS
-        return verb_forms["past" if c.tense == "past" else "present", c.negated]
+        return (POLITE_FORMS if style == "polite" else PLAIN_FORMS)[_tense(c)]
 
     def _modal(self, c, forms, plain):
         def words(*texts):
@@ -174,9 +171,9 @@ class Japanese(Grammar):
         return [forms["te"], *words("も"), good, *([] if plain else words("です"))]
 
     def _copula(self, c: Clause, style: str, kind: str = "な") -> list[Segment]:
-        key = ("past" if c.tense == "past" else "present", c.negated)
+        key = _tense(c)
         if style == "polite":
-            return [self.word(w) for w in COPULA[key]]
+            return [self.word(w) for w in COPULA[key].split()]
         if key == ("present", False):
             if style == "relative":
                 return [self.word(kind)]
@@ -184,36 +181,27 @@ class Japanese(Grammar):
                 return []
         if style == "te":
             return [self.word("で")]
-        return [self.word(w) for w in PLAIN_COPULA[key]]
+        return [self.word(w) for w in PLAIN_COPULA[key].split()]
 
     def _state(self, c: Clause, style: str) -> list[Segment]:
         """An adjective as the predicate."""
         form = self.adjectives[c.adj]
         past = c.tense == "past"
-        polite = style == "polite"
         if form["kind"] == "い":
             if c.negated:
                 word = [segment(form["ku"], c.adj), self.word("なかった" if past else "ない")]
             else:
                 word = [segment(form["ta"] if past else form["base"], c.adj)]
-            return word + ([self.word("です")] if polite else [])
+            return word + ([self.word("です")] if style == "polite" else [])
         if form["kind"] == "て":
             return [segment(form[self._form_of(c, style)], c.adj)]
         return [segment(form["base"], c.adj), *self._copula(c, style, form["kind"])]
 
     def _exist(self, c: Clause, style: str) -> Segment:
         animate = self.animate(c.subject)
-        past = c.tense == "past"
         if style == "polite":
-            ending = (
-                ("ませんでした" if past else "ません")
-                if c.negated
-                else ("ました" if past else "ます")
-            )
-            return self.word(("い" if animate else "あり") + ending)
-        if c.negated:
-            return self.word(("い" if animate else "") + ("なかった" if past else "ない"))
-        return self.word(("いた" if past else "いる") if animate else "あった" if past else "ある")
+            return self.word(("い" if animate else "あり") + POLITE_EXISTENCE[_tense(c)])
+        return self.word((LIFE if animate else EXISTENCE)[_tense(c)])
 
     def predicate(self, c: Clause, style: str) -> list[Segment]:
         """The clause without its subject and time."""

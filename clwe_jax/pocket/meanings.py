@@ -135,9 +135,8 @@ class Sampler:
         tense = tense or self.pick(TENSES)
         obj = receiver = tool = place = goal = time = often = manner = modal = None
         if table.what:
-            obj = self.noun_phrase(
-                self.pick(table.what), "object", table.who if table.people else ()
-            )
+            owners = table.who if table.people else ()
+            obj = self.noun_phrase(self.pick(table.what), "object", owners)
             if u() < 0.06 and obj.det in ("def", "indef") and not (obj.adj or obj.owner):
                 second = self.pick(table.what)
                 if second != obj.noun:
@@ -170,25 +169,9 @@ class Sampler:
             self.trace.append(often)
         if table.alive and acting and not (negated or often or tool) and u() < 0.13:
             manner = self.pick(w.manners)
-            self.trace.append(manner)
-        return Clause(
-            "event",
-            subject,
-            verb,
-            obj,
-            receiver,
-            tool,
-            place,
-            goal,
-            time,
-            often,
-            manner,
-            None,
-            tense,
-            negated,
-            modal,
-            time is not None and u() < 0.5,
-        )
+        fronted = time is not None and u() < 0.5
+        parts = (obj, receiver, tool, place, goal, time, often, manner)
+        return Clause("event", subject, verb, *parts, None, tense, negated, modal, fronted)
 
     def place(self, table) -> Place:
         """A place drawn from a table of (relation, noun)."""
@@ -236,17 +219,9 @@ class Sampler:
         time = None
         if frame == "is" and w.kind[subject.noun] in PEOPLE and u() < 0.15:
             time = self.pick(w.times[tense])
-            self.trace.append(time)
-        return Clause(
-            frame,
-            subject,
-            adj=adjective,
-            obj=standard,
-            tense=tense,
-            negated=negated,
-            time=time,
-            fronted=time is not None and u() < 0.5,
-        )
+        fronted = time is not None and u() < 0.5
+        state = Clause(frame, subject, adj=adjective, obj=standard, time=time, fronted=fronted)
+        return state._replace(tense=tense, negated=negated)
 
     # Sentences.
 
@@ -348,13 +323,6 @@ class Sampler:
             return None
         obj = self.noun_phrase(noun, "object")
         obj = obj._replace(det="def", count=None, owner=None)
-        second = Clause(
-            "event",
-            self.world.lexicon.pronoun_of(first.subject),
-            first.verb,
-            obj,
-            first.receiver,
-            tense=tense,
-            negated=True,
-        )
-        return first, second
+        subject = self.world.lexicon.pronoun_of(first.subject)
+        second = Clause("event", subject, first.verb, obj, first.receiver, tense=tense)
+        return first, second._replace(negated=True)

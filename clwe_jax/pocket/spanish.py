@@ -6,6 +6,7 @@ from clwe_jax.pocket.base import (
     FEMININE,
     MASCULINE,
     NP,
+    PEOPLE,
     PLACES,
     PRONOUNS,
     Clause,
@@ -150,10 +151,7 @@ class Spanish(Romance):
         return self.np(place.ground, preposition)
 
     def _human(self, np: NP) -> bool:
-        return np.noun not in PRONOUNS and self.lexicon.nouns[np.noun]["flags"][0] in (
-            "person",
-            "woman",
-        )
+        return np.noun not in PRONOUNS and self.lexicon.nouns[np.noun]["flags"][0] in PEOPLE
 
     def verb(self, c: Clause) -> tuple[list[Segment], str]:
         """The negation, clitic, adverb of frequency and verb; and the object's preposition."""

@@ -104,9 +104,8 @@ def _coreference(traced: _Traced) -> list[Target]:
     """A pronoun with the phrase that it refers to ('1'), and with every other phrase ('0')."""
     first = traced.meaning.first
     second = traced.meaning.second
-    if second is None or first.subject.noun in PRONOUNS:
-        return []
-    if not grammar(traced.sentence.language).refers_back(traced.meaning):
+    refers_back = grammar(traced.sentence.language).refers_back
+    if second is None or first.subject.noun in PRONOUNS or not refers_back(traced.meaning):
         return []
     pronoun, antecedent = (traced.phrases.get(c.subject) for c in (second, first))
     if pronoun is None or antecedent is None:
