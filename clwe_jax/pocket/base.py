@@ -89,7 +89,8 @@ class Meaning(NamedTuple):
 
     `frame` is 'say' (a statement), 'ask' (yes or no), 'who', 'what', 'where', or joins two clauses:
     'and', 'but', 'when', 'if', 'because', 'report' (`first` holds subject and verb of saying).
-    `key` is the sequence of its concepts; it decides whether the meaning is held out.
+    `key` is the sequence of the concepts that its sentence says; it decides whether the meaning is
+    held out.
     """
 
     frame: str
@@ -230,14 +231,11 @@ class Grammar:
 
     def place_subjects(self, meaning: Meaning) -> Meaning:
         """The meaning with the subjects that the clauses of this language have."""
-        first = meaning.first
         is_turned = self.reason_first and meaning.frame == "because"
         if not is_turned or not self.refers_back(meaning):
             return meaning
+        first = meaning.first
         second = meaning.second
-        exchanges = self.reason_first and meaning.frame == "because"
-        if not exchanges or not self.refers_back(meaning):
-            return meaning
         return meaning._replace(
             first=first._replace(subject=second.subject),
             second=second._replace(subject=first.subject),

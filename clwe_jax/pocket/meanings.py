@@ -6,10 +6,31 @@ limit the words, so that verbs select their objects, tools and places.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+import itertools
 import random
 
 from clwe_jax.pocket.base import NP, PEOPLE, POSSESSIVES, Clause, Meaning, Place
 from clwe_jax.pocket.world import MODAL_TABLE, TENSES, split_of, world
+
+# Question -> the parts that it asks for, which its sentence does not say.
+_ASKED = {"who": ("subject",), "what": ("obj",), "where": ("place", "goal")}
+
+
+def _concepts(part) -> Iterator[str]:
+    """The concepts of a part of a meaning, and of its parts, in the order in which they are drawn."""
+    if isinstance(part, Clause):
+        who = (part.subject, part.adj, part.verb, part.obj, part.receiver, part.tool)
+        part = (*who, part.goal, part.place, part.modal, part.time, part.often, part.manner)
+    elif isinstance(part, NP):
+        relative = part.relative and part.relative._replace(subject=None)
+        part = (part.noun, part.adj, part.owner, part.count, part.other, relative)
+    elif isinstance(part, Place):
+        part = (part.ground,)
+    if isinstance(part, str):
+        yield part
+    else:
+        yield from itertools.chain.from_iterable(map(_concepts, part or ()))
 
 
 class Sampler:
@@ -23,23 +44,33 @@ class Sampler:
         self.split = split
         self.world = world()
         self.domains = self.world.drawn(domains) if domains else self.world.domains
-        self.trace: list[str] = []
+        self.nouns: list[str] = []  # of the sentence so far; none of them is an owner
 
     def pick(self, table):
         return table[int(self.uniform() * len(table))]
 
     def draw(self) -> Meaning:
         while True:
-            self.trace.clear()
+            self.nouns.clear()
             domain = self.pick(self.domains)
             frame = self.pick(self.world.frames[domain])
             clauses = self.build(frame, domain)
             if clauses is None:
                 continue
-            key = f"{frame}|{'|'.join(self.trace)}"
+            key = self.key_of(frame, *clauses)
             if split_of(key) == self.split:
                 frame = "say" if frame in ("is", "more", "at", "there") else frame
                 return Meaning(frame, domain, *clauses, key)
+
+    def key_of(self, frame: str, first: Clause, second: Clause | None) -> str:
+        """The concepts that the sentence says, in order."""
+        parts = [first._replace(**dict.fromkeys(_ASKED.get(frame, ())))]
+        if second:
+            if second.subject == self.world.lexicon.pronoun_of(first.subject):
+                second = second._replace(subject=None)
+            # A contrast repeats these two parts.
+            parts.append(second._replace(verb=None, receiver=None) if frame == "but" else second)
+        return "|".join([frame, *_concepts(parts)])
 
     # Noun phrases.
 
@@ -47,18 +78,17 @@ class Sampler:
         """A noun phrase; `role` is 'subject', 'object', 'place', 'tool' or 'whom'."""
         u = self.uniform
         w = self.world
-        self.trace.append(noun)
+        self.nouns.append(noun)
         kind = w.kind[noun]
         adjective = None
         if noun in w.adjectives and u() < (0.15 if role == "place" else 0.3):
             adjective = self.pick(w.adjectives[noun])
-            self.trace.append(adjective)
         if kind == "unique":
             return NP(noun, adj=adjective)
         if owners and noun in w.owned and kind in ("thing", "animal") and u() < 0.05:
             owner = self.pick(owners)
-            if owner not in self.trace and w.kind[owner] in PEOPLE:
-                self.trace.append(owner)
+            if owner not in self.nouns and w.kind[owner] in PEOPLE:
+                self.nouns.append(owner)
                 return NP(noun, adj=adjective, owner=NP(owner, u() < 0.15))
         mass = w.lexicon.nouns[noun]["mass"]
         r = u()
@@ -84,7 +114,6 @@ class Sampler:
         r = u()
         if r < 0.45:
             count = self.pick(w.counts)
-            self.trace.append(count)
             return NP(noun, True, "num", adjective, count)
         if r < 0.65:
             return NP(noun, True, "many", adjective)
@@ -97,7 +126,6 @@ class Sampler:
         noun = self.pick(table.who)
         if table.people and u() < 0.1:
             pronoun = ("I", "we", "he", "she", "they")[int(u() * 5)]
-            self.trace.append(pronoun)
             return NP(pronoun)
         np = self.noun_phrase(noun, "subject", table.who if not table.people else ())
         if not rich or np.owner or np.det == "indef":
@@ -106,7 +134,7 @@ class Sampler:
         if r < 0.06:
             second = self.pick(table.who)
             if second != noun and self.world.kind[second] != "unique" and not np.adj:
-                self.trace.append(second)
+                self.nouns.append(second)
                 return np._replace(det="def", count=None, other=NP(second, u() < 0.2))
         elif r < 0.11:
             tables = self.world.relatives.get((domain, noun), ())
@@ -114,7 +142,6 @@ class Sampler:
                 other_table = self.pick(tables)
                 verb = self.pick(other_table.verbs)
                 object_noun = self.pick(other_table.what)
-                self.trace.append(verb)
                 obj = self.noun_phrase(object_noun, "object")
                 tense = "past" if u() < 0.4 else "present"
                 relative = Clause("event", np, verb, obj._replace(owner=None), tense=tense)
@@ -130,7 +157,6 @@ class Sampler:
         if subject is None:
             subject = self.subject(table, domain, not simple)
         verb = self.pick(table.verbs)
-        self.trace.append(verb)
         flags = w.lexicon.verbs[verb]["flags"]
         tense = tense or self.pick(TENSES)
         obj = receiver = tool = place = goal = time = often = manner = modal = None
@@ -140,7 +166,7 @@ class Sampler:
             if u() < 0.06 and obj.det in ("def", "indef") and not (obj.adj or obj.owner):
                 second = self.pick(table.what)
                 if second != obj.noun:
-                    self.trace.append(second)
+                    self.nouns.append(second)
                     mass = w.lexicon.nouns[second]["mass"]
                     unique = w.kind[second] == "unique"
                     det = "def" if unique else obj.det
@@ -159,14 +185,11 @@ class Sampler:
         acting = "state" not in flags
         if not simple and human and acting and tense == "present" and u() < 0.3:
             modal = self.pick(MODAL_TABLE)
-            self.trace.append(modal)
             negated = negated and modal in ("want", "can")
         if not simple and u() < (0.25 if place or tool or receiver else 0.5):
             time = self.pick(w.times[tense])
-            self.trace.append(time)
         elif not (negated or modal) and tense == "present" and u() < 0.2:
             often = self.pick(w.often)
-            self.trace.append(often)
         if table.alive and acting and not (negated or often or tool) and u() < 0.13:
             manner = self.pick(w.manners)
         fronted = time is not None and u() < 0.5
@@ -204,7 +227,6 @@ class Sampler:
         nouns, adjectives = self.pick(source[domain])
         subject = self.noun_phrase(self.pick(nouns), "subject")
         adjective = self.pick(adjectives)
-        self.trace.append(adjective)
         if frame == "more" or subject.adj == adjective:
             subject = subject._replace(adj=None)
         standard = None
@@ -212,7 +234,6 @@ class Sampler:
             noun = self.pick(nouns)
             if noun == subject.noun:
                 return None
-            self.trace.append(noun)
             standard = NP(noun, subject.plural and not w.lexicon.nouns[noun]["mass"])
             if w.kind[noun] == "unique":
                 standard = NP(noun)
@@ -289,7 +310,6 @@ class Sampler:
             return None
         subject = self.noun_phrase(self.pick(table.who), "subject")._replace(adj=None)
         mood = self.pick(self.world.moods)
-        self.trace.append(mood)
         back = self.world.lexicon.pronoun_of(subject) if self.uniform() < 0.5 else None
         cause_table = table if back else self.pick(self.world.events[domain])
         return (
@@ -304,7 +324,6 @@ class Sampler:
             return None
         subject = self.noun_phrase(self.pick(speakers.who), "subject")._replace(adj=None)
         verb = self.pick(self.world.reports)
-        self.trace.append(verb)
         if self.uniform() < 0.25 and self.world.states[domain]:
             complement = self.still("is", domain, tense)._replace(time=None)
         else:

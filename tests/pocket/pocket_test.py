@@ -13,13 +13,14 @@ import pytest
 
 from clwe_jax import pocket
 from clwe_jax.pocket import generate, meanings, planted
-from clwe_jax.pocket.base import NP, Clause, Meaning, Place
+from clwe_jax.pocket.base import NP, PRONOUNS, Clause, Meaning, Place
 from clwe_jax.pocket.french_forms import conjugate as french_verb
 from clwe_jax.pocket.german_forms import conjugate as german_verb
 from clwe_jax.pocket.japanese_forms import conjugate as japanese_verb
 from clwe_jax.pocket.lexicon import Lexicon, load
 from clwe_jax.pocket.spanish_forms import conjugate as spanish_verb
 from clwe_jax.pocket.world import split_of, zipf
+from clwe_jax.pocket.tasks import heldout
 from clwe_jax.pocket.write import ISO_639_3, dictionary_pairs
 
 SPACED = ("de", "en", "es", "fr")
@@ -145,16 +146,38 @@ def test_each_seed_and_language_draws_its_own_meanings():
 
 def test_training_text_holds_no_held_out_meaning():
     train = meanings.Sampler("any seed", "train")
-    heldout = meanings.Sampler("another", "heldout")
-    keys = {train.draw().key for _ in range(8000)}
-    held = {heldout.draw().key for _ in range(2000)}
-    assert len(keys) > 7000 and len(held) > 1800
-    assert not keys & held
-    assert {split_of(key) for key in keys} == {"train"}
+    held_out_draws = meanings.Sampler("another", "heldout")
+    drawn = [train.draw() for _ in range(16_000)]
+    held = [held_out_draws.draw() for _ in range(2000)]
+    assert {split_of(meaning.key) for meaning in drawn} == {"train"}
+    # The keys decide, so that equal keys are no evidence.
+    said, held_out = ({m[:1] + m[2:4] for m in some} for some in (drawn, held))
+    assert len(said) > 14_000 and len(held_out) > 1800
+    assert not said & held_out
     texts = {s.text for s in sample("en")}
     assert len(texts) > 0.95 * SAMPLE
     # Meanings differ; their texts differ too, except where words are ambiguous.
     assert sum(row["en"].text in texts for row in parallel_rows()) <= 2
+
+
+def test_what_a_sentence_does_not_say_does_not_decide_on_its_split():
+    """Parts that are drawn and left out, and the part that a question asks for."""
+    key_of = meanings.Sampler("any seed").key_of
+    woman = NP("woman")
+    reads = Clause("event", woman, "read", NP("book"), place=Place("in", NP("house")))
+    for frame, changed in (
+        ("who", reads._replace(subject=NP("man"))),
+        ("what", reads._replace(obj=NP("letter.mail"))),
+        ("where", reads._replace(place=Place("in", NP("school")))),
+    ):
+        assert key_of(frame, reads, None) == key_of(frame, changed, None)
+        assert key_of("say", reads, None) != key_of("say", changed, None)
+    drawn = [meanings.Sampler(f"seed {n}").draw() for n in range(300)]
+    for meaning in drawn:
+        said = meaning.key.split("|")[1:]
+        clauses = meaning.first, meaning.second
+        concepts = set().union(*(heldout.concepts_in(c) for c in clauses if c))
+        assert set(said) <= concepts | set(PRONOUNS)
 
 
 def test_parallel_rows_are_distinct_translations():

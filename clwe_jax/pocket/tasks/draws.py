@@ -116,7 +116,7 @@ class ClauseDraws(heldout.SplitSampler):
     def _until(self, kind, label: str):
         """The parts of the first draw of a kind that belongs to the split; None without one."""
         for _ in range(_PATIENCE):
-            self.trace.clear()
+            self.nouns.clear()
             row = kind(self, label)
             if row is None or heldout.template_part(f"{self.task}/{row[0]}") != self.part:
                 continue
