@@ -1,4 +1,4 @@
-"""Generation with any decoder: greedy search, beam search and sampling, jitted and batched.
+"""Generation with any decoder: greedy search and beam search, jitted and batched.
 
 A decoder is a function `step(state, tokens) -> (scores, state)`. `tokens` are the preceding tokens,
 int32 [N]; `scores` are logits or log-probabilities of the next token, [N, V]; the state is a tree of
@@ -59,48 +59,7 @@ def greedy(step: Step, state: State, rows: int, length: int, marks: Marks) -> Te
     Returns:
       Texts of shape [rows].
     """
-    return _one_by_one(step, state, rows, length, marks, lambda scores, _: scores.argmax(-1))
 
-
-def sample(
-    step: Step,
-    state: State,
-    rows: int,
-    length: int,
-    marks: Marks,
-    key: Array,
-    temperature: float = 1.0,
-    top_k: int = 0,
-) -> Texts:
-    """Tokens drawn from the decoder's distribution.
-
-    Args:
-      step, state, rows, length, marks: as of `greedy`.
-      key: PRNG key.
-      temperature: divisor of the logits, above 0.
-      top_k: each token is drawn among this many, the most probable ones; 0: all.
-
-    Returns:
-      Texts of shape [rows].
-
-    Raises:
-      ValueError: a temperature that is not above 0.
-    """
-    if not temperature > 0:
-        raise ValueError(f"temperature={temperature}: must be above 0; greedy search is `greedy`")
-
-    def draw(scores: Array, place: Array) -> Array:
-        # scores: float32 [rows, V]; place: int32 [].
-        if top_k:
-            # Tokens as probable as the last of the `top_k` stay, too.
-            threshold = jax.lax.top_k(scores, top_k)[0][:, -1:]
-            scores = jnp.where(scores < threshold, -jnp.inf, scores)
-        return jax.random.categorical(jax.random.fold_in(key, place), scores / temperature)
-
-    return _one_by_one(step, state, rows, length, marks, draw)
-
-
-def _one_by_one(step, state, rows, length, marks, choose) -> Texts:
     def more(carry):
         place, *_, open_ = carry
         return (place < length) & open_.any()
@@ -109,7 +68,7 @@ def _one_by_one(step, state, rows, length, marks, choose) -> Texts:
         place, state, tokens, last, total, open_ = carry
         logits, state = step(state, last)
         scores = jax.nn.log_softmax(logits.astype(jnp.float32))
-        next_tokens = choose(scores, place).astype(jnp.int32)
+        next_tokens = scores.argmax(-1).astype(jnp.int32)
         total += jnp.where(open_, jnp.take_along_axis(scores, next_tokens[:, None], 1)[:, 0], 0)
         next_tokens = jnp.where(open_, next_tokens, marks.pad)
         tokens = jax.lax.dynamic_update_index_in_dim(tokens, next_tokens, place, 1)

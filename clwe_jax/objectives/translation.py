@@ -100,7 +100,6 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
         width: int = 1,
         penalty: float = 1.0,
         length: int = 0,
-        key: Array | None = None,
     ) -> Array:
         """The translations, int32 [B, L]: pieces, the end, padding. Not compiled by itself.
 
@@ -110,7 +109,6 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
             `batch_shapes`.
           width: number of beams; 1: greedy search.
           length: L, most pieces of a translation; 0: the model's.
-          key: PRNG key, where pieces are drawn instead of searched; None: they are searched.
         """
         params = {"params": variables["params"]}
         marks = self.marks
@@ -129,8 +127,6 @@ class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
             return logits.at[:, never].set(-1e9), state
 
         state = self.model.apply(params, method=begin)
-        if key is not None:
-            return decode.sample(step, state, rows, length, marks, key).tokens
         if width == 1:
             return decode.greedy(step, state, rows, length, marks).tokens
         return decode.beam(step, state, rows, length, marks, width, penalty).tokens[:, 0]
