@@ -109,6 +109,7 @@ class PretrainRun(Run):
             )
         if self.init.embeddings:
             _check_vectors(self)
+        self.optimizer.check_model(self.model)
         _check_mining(self)
         _check_heldout(self)
         if self.finish.steps:

@@ -120,6 +120,15 @@ class OptimizerOptions(Options):
             except OptionError as error:
                 raise error.at(f"{AT}.groups.{name}") from None
 
+    def check_model(self, model: Options) -> None:
+        """Raises ValueError for a model whose matrices the optimizer cannot tell apart."""
+        # Rotary layers have queries, keys and values, or gate and input, side by side in one kernel.
+        if model.name == "rotary" and self.name in ("lamb", "muon"):
+            raise ValueError(
+                f"config.optimizer.name={self.name!r} does not know the matrices of rotary layers: "
+                "--config.optimizer.name=adamw"
+            )
+
     def for_group(self, name: str) -> OptimizerOptions:
         """The optimizer with the settings of a group, as if all parameters were in it."""
         group = {} if name == DEFAULT else values_of(self.groups[name])

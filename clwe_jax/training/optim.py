@@ -199,13 +199,7 @@ def scale_by_muon() -> optax.GradientTransformation:
 
 def matrix_axes(path: str, param: Array) -> MatrixAxes | None:
     """The axes of one matrix in a kernel of a Transformer's layers; None for any other parameter."""
-    axes = next((x for end, x in _MATRICES.items() if re.search(f"{end}$", f"/{path}")), None)
-    if axes and param.ndim < -min(sum(axes, ())):
-        raise ValueError(
-            f"config.optimizer.name: 'lamb' and 'muon' do not know the matrices of rotary layers in "
-            f"{path}, {param.shape}: --config.optimizer.name=adamw"
-        )
-    return axes
+    return next((x for end, x in _MATRICES.items() if re.search(f"{end}$", f"/{path}")), None)
 
 
 def map_param_trees(function: Callable[[Any], Any], opt_state: Any) -> Any:

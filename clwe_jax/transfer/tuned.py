@@ -53,6 +53,7 @@ class TunedTransfer:
         }
         base = self._model.objective
         self._objective = build.tuned_objective(config.transfer, data.labels, data.tags, base)
+        config.optimizer.check_model(base.model.options)
         self._length = min(config.transfer.length, base.max_length)
         self._types = data.task.texts == 2 and self._objective.model.backbone.options.types > 1
         self.metric = f"dev/{data.task.metric}"

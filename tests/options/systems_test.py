@@ -45,6 +45,20 @@ def test_a_language_model(path, value, expected):
         checked(presets.start_from("mbert", "laptop"), {path: value})
 
 
+@pytest.mark.parametrize("name", ["lamb", "muon"])
+def test_an_optimizer_of_single_matrices_has_no_rotary_layers(name):
+    """Their kernels hold several matrices, also where each language has its own, or attention is frozen."""
+    config = presets.start_from("mbert", "laptop")
+    values = {"model.name": "rotary", "optimizer.name": name}
+    private = {"model.private_layers": config.model.layers}
+    frozen = {"optimizer.groups": {"attention": {"pattern": ".*/attention/.*", "frozen": True}}}
+    for more in ({}, private, frozen):
+        with pytest.raises(ValueError, match=f"'{name}' .* rotary .*--config.optimizer.name=adamw"):
+            checked(config, values | more)
+        checked(config, values | more | {"optimizer.name": "adamw"})
+        checked(config, values | more | {"model.name": "transformer"})
+
+
 @pytest.mark.parametrize(
     "path, value, expected",
     [

@@ -208,14 +208,6 @@ def test_lamb_moves_a_private_layer_as_each_language_alone():
             np.testing.assert_allclose(flat(found)[path][language], x, rtol=1e-5, err_msg=path)
 
 
-@pytest.mark.parametrize("name", ["lamb", "muon"])
-def test_a_layer_of_another_shape_is_refused(name):
-    """Rotary layers have queries, keys and values side by side in one matrix."""
-    params = {"layer_0": {"attention": {"qkv_kernel": np.ones((4, 6, 2), np.float32)}}}
-    with pytest.raises(ValueError, match="qkv_kernel, .4, 6, 2.: --config.optimizer.name=adamw"):
-        steps(optim.Optimizer(name=name), params, [params])
-
-
 def test_adagrad_equals_equations():
     params, gradients = tree(0), [tree(1), tree(2)]
     ada = optim.Optimizer(

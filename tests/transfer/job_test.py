@@ -7,6 +7,7 @@ from multiprocessing.reduction import ForkingPickler
 import os
 import re
 import shutil
+import types
 
 import jax
 import numpy as np
@@ -17,10 +18,11 @@ from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.models.rotary import RotaryTransformer
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options import with_values
-from clwe_jax.options.models import TransformerOptions
+from clwe_jax.options.models import RotaryOptions, TransformerOptions
 from clwe_jax.text.labelled import labelled_files
 from clwe_jax.text.vocab.base_vocab import SPECIALS
 from clwe_jax.text.labelled import Examples, Labelled, Tagged, scores
@@ -431,6 +433,22 @@ def test_fine_tuning_learns_keeps_the_best_epoch_and_resumes_exactly(
     row = ToyNames().generate("en", "test", 1, 0).rows[0]
     [found] = model.tag([row.words], lang="en")
     assert [word for word, _ in found] == list(row.words)
+
+
+def test_muon_fine_tunes_no_rotary_layers():
+    """Another program's encoder, whose kind no option says."""
+    sizes = RotaryOptions(layers=1, width=16, heads=2, mlp_dim=24)
+    objective = MlmObjective(
+        model=RotaryTransformer(sizes, 8, 2, 32), vocab_size=8, max_predictions=4
+    )
+    encoder = OpenedEncoder(LanguageModel(tiny(""), None, objective, {}), {})
+    data = types.SimpleNamespace(
+        files={}, coverage={}, labels=["O", "B-PER"], tags=True, task=ToyNames()
+    )
+    config = with_values(tiny("hf:DIR", mode="tune"), {"optimizer.name": "muon"})
+    with pytest.raises(ValueError, match="'muon' .* rotary layers: --config.optimizer.name=adamw"):
+        TunedTransfer(config, "", data, encoder)
+    TunedTransfer(with_values(config, {"optimizer.name": "adamw"}), "", data, encoder)
 
 
 def test_heads_on_every_layer_alone(pretrained, tmp_path, monkeypatch):
