@@ -154,7 +154,7 @@ def machine(run: RunFolder, others: Sequence[RunFolder], more: Mapping[str, Cell
     extras = run.extras
     speed, memory, versions = (extras.get(x) or {} for x in ("speed", "memory", "versions"))
     flops = speed.get("step_flops")
-    rate = speed.get("steps_per_second")
+    rate = speed.get("steps_per_second") or None
     gigaflops = flops * rate / 1e9 if flops and rate else None
     show = figures.format_number
     main_facts = {
@@ -162,7 +162,8 @@ def machine(run: RunFolder, others: Sequence[RunFolder], more: Mapping[str, Cell
         "Processor": extras.get("processor"),
         "CPU cores": show(figures.count, extras.get("cores")),
         "Parameters": show(figures.count, extras.get("parameters")),
-        "Training speed": show(figures.count, speed.get("tokens_per_second"), " pieces/s"),
+        # Zero: this start took no step.
+        "Training speed": show(figures.count, speed.get("tokens_per_second") or None, " pieces/s"),
         "Steps per second": show(figures.decimal, rate),
         "Compilation": show(figures.seconds, speed.get("compile_seconds")),
         "Wall time": show(figures.seconds, speed.get("seconds")),

@@ -38,7 +38,7 @@ class StepLog:
 
     Attributes:
       first: loss of the first applied step, over all starts; None before it is written.
-      last: the latest written metrics, by path.
+      last: the latest written metrics, by path, over all starts.
       steps, tokens, seconds: number of timed steps, their tokens and their time.
     """
 

@@ -21,6 +21,8 @@ from clwe_jax.training.step_log import StepLog
 from clwe_jax.training.stop import StopSignal
 from clwe_jax.types import SHARED_KEYS, Batch, BatchSource, Objective, TrainingEvaluator, Variables
 
+_KEPT = ("initial", "first_loss", "train")  # what a checkpoint's meta tells the next start
+
 
 @dataclasses.dataclass(frozen=True)
 class FitOptions:
@@ -42,7 +44,7 @@ class FitResult:
         ended before the last step.
       skipped: number of steps that were not applied, over all starts.
       evaluations: the evaluators' last figures, by metric path.
-      train: the last logged training metrics, by metric path.
+      train: the last logged training metrics, by metric path, over all starts.
       initial: the record of `init.Initial.into`; None where initialisers made all parameters.
       compile_seconds: time of compiling the training step.
       tokens_per_second, steps_per_second: speed of this start, without evaluation and checkpoints;
@@ -133,7 +135,7 @@ def fit(
         pending = [batch]  # a new run trains on the batch that told the shapes
     else:
         state = restored.state
-        meta |= {x: restored.meta[x] for x in ("initial", "first_loss") if x in restored.meta}
+        meta |= {name: restored.meta[name] for name in _KEPT if name in restored.meta}
         pending = _resume_data(source, restored, [batch])
     first_step = int(state.step)
     parameters = train_state.count_parameters(state.params)
@@ -168,13 +170,14 @@ def fit(
         closing.callback(progress.close)
         log = StepLog(steps, options.train, _positions(shapes), writer, progress, checkpointer)
         log.first = meta.get("first_loss")
+        log.last = meta.get("train", {})
         evaluations = _Evaluations(writer, stop, BestMetric(options.checkpoint.best, evaluators))
 
         def is_due(every_steps: int) -> bool:
             return bool(every_steps) and step % every_steps == 0
 
         def save() -> None:
-            meta["first_loss"] = log.first
+            meta.update(first_loss=log.first, train=log.last)
             checkpointer.save(state, prefetcher.snapshot(), meta, evaluations.of_step)
             # Last, because a run whose config.checkpoint.best names no metric ends here, and resumes with a right one.
             evaluations.best.check(evaluations.figures)

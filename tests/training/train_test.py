@@ -141,6 +141,7 @@ def test_a_finished_run_is_not_trained_further(toy, tmp_path):
     again = toy.fit(tmp_path, evaluators=[evaluator])
     assert again.finished and again.step == 8 and again.tokens_per_second == 0
     assert again.compile_seconds == 0 and len(evaluator.norms) == 1
+    assert "train/loss" in first.train and again.train == first.train
     for path, value in toy.arrays(first.state).items():
         np.testing.assert_array_equal(toy.arrays(again.state)[path], value)
 
