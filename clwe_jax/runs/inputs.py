@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 from typing import Any, Callable, Mapping, Sequence
 
 import jax
@@ -125,7 +126,7 @@ def build(config: PretrainRun, run_text: RunText) -> Inputs:
         prepared = prepared_batches.open_folder(config.data.source.removeprefix(_PREPARED))
         return Inputs(
             prepared.source(seed=config.seed, **rows, **host),
-            prepared.heldout(max_batches=config.evals["mlm"].batches, **rows, **host),
+            prepared.heldout(max_batches=_max_heldout(config), **rows, **host),
             lambda: prepared.extras.get("examples", []),
             prepared.labels(),
         )
@@ -155,7 +156,7 @@ def build(config: PretrainRun, run_text: RunText) -> Inputs:
     batches = pipeline.of_run(config, run_text, **rows, **host)
     return Inputs(
         batches.source(),
-        batches.heldout(config.evals["mlm"].batches),
+        batches.heldout(_max_heldout(config)),
         lambda: batches.examples(_EXAMPLES),
         batches.labels(),
     )
@@ -211,6 +212,11 @@ def translations(objective: Options, run_text: RunText) -> np.ndarray | None:
         return None
     tokenizer = run_text.tokenizer
     return tables.table(run_text.dictionary, tokenizer.vocabulary, tokenizer.languages).ids
+
+
+def _max_heldout(config: PretrainRun) -> int:
+    """The maximum number of held-out batches of a language."""
+    return config.evals["mlm"].batches or sys.maxsize
 
 
 def _host_share(sizes: MeshOptions, batch_size: int) -> tuple[dict[str, int], dict[str, int]]:

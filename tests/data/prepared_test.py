@@ -13,6 +13,7 @@ from clwe_jax import options, presets
 from clwe_jax.data import prepare, prepared
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
+from clwe_jax.runs import inputs
 from clwe_jax.types import piece_shapes
 
 LENGTH, LANGUAGES = 12, ("de", "en")
@@ -203,6 +204,16 @@ def test_heldout_rows_are_dealt(folder):
         merged = np.concatenate([part["inputs"] for part in parts])
         np.testing.assert_array_equal(merged, batch["inputs"])
     assert len(found.heldout(batch_size=4, max_batches=1)["de"]) == 1
+
+
+def test_without_a_maximum_all_heldout_rows_are_read(folder):
+    """It crashed: 0 rows fill no batch."""
+    config = options.with_values(
+        options.parse(presets.start_from("mbert", "laptop")),
+        {"data.source": f"batches:{folder}", "train.batch_size": 4, "evals.mlm.batches": 0},
+    )
+    batches = inputs.build(config, None).heldout["de"]
+    assert sum(int(batch["segment_ids"].any(axis=1).sum()) for batch in batches) == 10
 
 
 def test_a_missing_or_unfinished_folder_is_named(tmp_path):
