@@ -16,7 +16,7 @@ Chunk = tuple[tf.Tensor, tf.Tensor]  # lines, [N] string, and their languages, [
 
 
 def heldout(lines: tf.Tensor, share: float) -> tf.Tensor:
-    """[N] string -> [N] bool: the lines kept for evaluation, by a hash of their bytes.
+    """String -> bool of the same shape: the lines kept for evaluation, by a hash of their bytes.
 
     Equal lines are all held out or all trained on, so duplicates do not leak.
     """

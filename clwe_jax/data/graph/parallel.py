@@ -112,12 +112,16 @@ def _count_lines(path: str) -> int:
 
 
 def pair_chunks(
-    blocks: tf.data.Dataset, blocks_per_chunk: int, languages: Sequence[tuple[int, int]]
+    blocks: tf.data.Dataset,
+    blocks_per_chunk: int,
+    languages: Sequence[tuple[int, int]],
+    heldout_share: float,
 ) -> tf.data.Dataset:
     """Gathers blocks of pairs into chunks in which lines 2i and 2i + 1 translate each other.
 
     Args:
       languages: the ids of the two languages, for each number of a language pair.
+      heldout_share: as of `chunks.chunks`; a pair with a held-out side is left out.
 
     Returns:
       A dataset of (number int64, `chunks.Chunk` of 2N lines).
@@ -137,7 +141,9 @@ def pair_chunks(
     def gather(batch):
         lines = tf.stack([tf.reshape(batch[side], [-1]) for side in ("first", "second")], axis=1)
         number = tf.repeat(batch["language"], tf.shape(batch["first"])[1])
-        mask = tf.not_equal(lines[:, 0], chunks.PADDING)
+        # Mined pairs are lines of the text; given ones may be.
+        heldout = tf.reduce_any(chunks.heldout(lines, heldout_share), axis=1)
+        mask = tf.not_equal(lines[:, 0], chunks.PADDING) & ~heldout
         lines = select(lines, mask)
         number = select(number, mask)
         lines = tf.strings.substr(tf.reshape(lines, [-1]), 0, _LONGEST)

@@ -312,6 +312,7 @@ class PiecePipeline(texts.Pipeline):
             # A block has 8 pairs, which are 16 lines.
             max(1, self.data.chunk_lines // 16),
             [text.languages for text in pairs.values()],
+            self.data.heldout_share,
         )
         return self._rows(numbered, self._new_maker(None, pairs=True), "pairs")
 

@@ -6,10 +6,11 @@ import json
 import numpy as np
 import pytest
 import seqio
+import tensorflow as tf
 
 from clwe_jax import options, presets
 from clwe_jax.data import prepared
-from clwe_jax.data.graph import offline, parallel, pipeline, texts
+from clwe_jax.data.graph import chunks, offline, parallel, pipeline, texts
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.tasks import Tlm
 from clwe_jax.text import text_of_run
@@ -181,7 +182,7 @@ def test_rows_of_both_kinds_alternate(small, tmp_path):
 
 
 def test_a_pass_through_sentence_pairs_alone_ends(small, tmp_path):
-    """Each pair once; `prepare` without a number of rows would fill the disk."""
+    """Each pair without a held-out side once; `prepare` without a number of rows would fill the disk."""
     sides = [list(small.corpus.lines(language))[:100] for language in ("de", "en")]
     write(tmp_path, {"de-en.tsv": [f"{a}\t{b}" for a, b in zip(*sides)]})
     source = pipeline.build(
@@ -197,7 +198,10 @@ def test_a_pass_through_sentence_pairs_alone_ends(small, tmp_path):
     for batch, _ in zip(source, range(100)):
         assert len(batch["inputs"]) == 16
         pairs += int(batch["segment_ids"].max(axis=1).sum())
-    assert pairs == 100
+    heldout = [chunks.heldout(tf.constant(side), 0.05).numpy() for side in sides]
+    # Some pairs have a held-out side in one language, some in the other: neither is trained on.
+    assert heldout[0].any() and heldout[1].any()
+    assert pairs == 100 - np.any(heldout, axis=0).sum()
 
 
 def test_a_part_of_a_pass_by_beam_keeps_the_text(small, tmp_path):
