@@ -132,17 +132,15 @@ def build(config: PretrainRun, run_text: RunText) -> Inputs:
         )
     task = config.task
     if isinstance(task, Translation | Sentences):
-        vocabulary = run_text.tokenizer.vocabulary
+        tokenizer = run_text.tokenizer
         length = config.data.sequence_length
         if isinstance(task, Translation):
-            pieces = translation.encode(
-                task, run_text.folders["parallel"], run_text.tokenizer, length
-            )
+            pieces = translation.encode(task, run_text.folders["parallel"], tokenizer, length)
         else:
-            pieces = translation.sentences(task, run_text.corpus, run_text.tokenizer, length)
+            pieces = translation.sentences(task, run_text.corpus, tokenizer, length)
         source = translation.TranslationSource(
             pieces,
-            vocabulary.pad_id,
+            tokenizer.vocabulary.pad_id,
             task.widths,
             temperature=config.data.temperature,
             seed=config.seed,
@@ -153,7 +151,8 @@ def build(config: PretrainRun, run_text: RunText) -> Inputs:
     # Importing TensorFlow takes seconds, which runs on prepared batches save.
     from clwe_jax.data.graph import pipeline
 
-    batches = pipeline.of_run(config, run_text, **rows, **host)
+    shards = partition.row_shards(partition.make_mesh(config.mesh))
+    batches = dataclasses.replace(pipeline.of_run(config, run_text, **rows, **host), shards=shards)
     return Inputs(
         batches.source(),
         batches.heldout(_max_heldout(config)),

@@ -151,9 +151,22 @@ def row_share(mesh: Mesh) -> tuple[int, int]:
     """
     if jax.process_count() == 1:
         return 0, 1
-    owners = np.vectorize(lambda device: device.process_index)(mesh.devices)
-    shares = shares_of(owners.reshape(_size(mesh, BATCH_SPEC[0]), -1))
+    shares = shares_of(_owners(mesh))
     return shares[jax.process_index()], 1 + max(shares.values())
+
+
+def row_shards(mesh: Mesh) -> tuple[int, ...]:
+    """The numbers of this host's shards among those of a batch's rows, ascending.
+
+    They hold this host's rows in this order; on a TPU they are often no neighbours.
+    """
+    return tuple(np.flatnonzero((_owners(mesh) == jax.process_index()).any(axis=1)).tolist())
+
+
+def _owners(mesh: Mesh) -> np.ndarray:
+    """The host of every device, int [shards of rows, devices of a shard]."""
+    owners = np.vectorize(lambda device: device.process_index)(mesh.devices)
+    return owners.reshape(_size(mesh, BATCH_SPEC[0]), -1)
 
 
 def shares_of(owners: np.ndarray) -> dict[int, int]:

@@ -1,5 +1,7 @@
 """The mesh and the errors for sizes that do not fit; sharding itself: multi_device_test.py."""
 
+import types
+
 import jax
 import numpy as np
 import pytest
@@ -55,6 +57,17 @@ def test_hosts_divide_the_batch():
 )
 def test_hosts_that_hold_the_same_rows_read_one_share(owners, shares):
     assert partition.shares_of(np.array(owners)) == shares
+
+
+@pytest.mark.parametrize(
+    "owners, shards", [([0, 1, 1, 0], (0, 3)), ([1, 1, 0, 0], (2, 3)), ([[0, 1], [0, 1]], (0, 1))]
+)
+def test_a_host_has_its_own_shards_of_the_rows(owners, shards):
+    """Of a ring of TPUs they are no neighbours; with tensor=2 two hosts hold each shard."""
+    owners = np.array(owners).reshape(-1, 1, np.ndim(owners))
+    devices = np.vectorize(lambda host: types.SimpleNamespace(process_index=host))(owners)
+    mesh = types.SimpleNamespace(devices=devices, shape=dict(zip(partition.AXES, owners.shape)))
+    assert partition.row_shards(mesh) == shards
 
 
 def test_hosts_that_share_a_part_of_their_rows_are_refused():

@@ -56,6 +56,7 @@ class Pipeline(abc.ABC):
       dictionaries: returns name -> stamp of the dictionary files; {} where they do not decide the training.
       process_index, process_count: number of this host, which reads only its shard of the text, and
         number of hosts.
+      shards: numbers of this host's shards among those of a batch's rows; (): each host has one.
     """
 
     data: BatchesOptions
@@ -68,6 +69,7 @@ class Pipeline(abc.ABC):
     process_index: int = 0
     process_count: int = 1
     dictionaries: Callable[[], Mapping[str, str]] = dict
+    shards: tuple[int, ...] = ()
 
     _SHARED: ClassVar[tuple[str, ...]] = ("encoder", "texts", "rates")  # by the hosts of a process
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Mapping
 
 import numpy as np
@@ -13,7 +14,7 @@ from clwe_jax.data.graph import chunks
 from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.data.graph.sources import TextSource
 
-_MULTIPLE = 128  # an estimate is a multiple of it, so that arrays can be sharded
+_MULTIPLE = 128  # an estimate is a multiple of it
 _MIN_WORDS = 8
 _TRIALS = 3
 _SPARE = 1.15
@@ -27,27 +28,32 @@ def distinct_words(
     texts: Mapping[str, TextSource],
     rates: Mapping[str, float],
     encoder: TextEncoder,
+    shards: int,
 ) -> int:
-    """The number of distinct words that a batch has room for.
+    """The number of distinct words that a batch has room for, a multiple of the number of shards.
 
     Args:
-      option: `config.data.distinct_words`, the result unless it is 0; 0 estimates the number from
+      option: `config.data.distinct_words`, which is rounded up; 0 estimates the number from
         batches drawn from a sample of the text, with some spare room.
       texts, rates: language -> its text and its share of the blocks.
+      shards: number of the devices of this host that divide the rows.
 
     Raises:
       ValueError: `option` is too small.
     """
     if not option:
-        all_words = -(-words // _MULTIPLE) * _MULTIPLE
-        expected = _SPARE * _largest_batch(words, texts, rates, encoder)
-        return min(all_words, -(-int(expected) // _MULTIPLE) * _MULTIPLE)
+        expected = int(_SPARE * _largest_batch(words, texts, rates, encoder))
+        return _round_up(min(words, expected), math.lcm(_MULTIPLE, shards))
     if option < _MIN_WORDS:
         raise ValueError(
             f"config.data.distinct_words={option}: must be at least {_MIN_WORDS}, or 0 for an "
             "estimate from the text"
         )
-    return option
+    return _round_up(option, shards)
+
+
+def _round_up(number: int, unit: int) -> int:
+    return -(-number // unit) * unit
 
 
 def _largest_batch(words, texts, rates, encoder) -> float:

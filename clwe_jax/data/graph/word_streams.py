@@ -132,8 +132,12 @@ class WordPipeline(texts.Pipeline):
         streams = 2 if self.task.backward == "reversed" else 1
         words = self.batch_size * self.data.sequence_length * streams
         return word_sizes.distinct_words(
-            self.data.distinct_words, words, self.texts, self.rates, self.encoder
+            self.data.distinct_words, words, self.texts, self.rates, self.encoder, len(self._shards)
         )
+
+    @property
+    def _shards(self) -> tuple[int, ...]:
+        return self.shards or (self.process_index,)
 
     def _maker(self, spellings: Spellings) -> BatchMaker:
         return BatchMaker(
@@ -142,7 +146,7 @@ class WordPipeline(texts.Pipeline):
             self._distinct,
             reset=self.task.reset == "document",
             reverse=self.task.backward == "reversed",
-            process_index=self.process_index,
+            shards=self._shards,
         )
 
 

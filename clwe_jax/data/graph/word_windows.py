@@ -92,7 +92,7 @@ class BatchMaker:
       words: ids of `<S>`, words and `</S>`, sentence after sentence; `[PAD]` after the end.
       spelling: the row of `characters` that spells each word.
       characters: [distinct, max_characters], characters of the batch's words, then padding.
-        With several hosts, `spelling` counts through the rows of all hosts in their order.
+        `spelling` counts through the rows of all hosts: those of a host lie in its own shards.
       language_ids: language id of the text that contains the word.
       reset: float32, 1 where a text begins and the state is zeroed first; else 0.
       loss_weights: float32, 1 at words, 0 at padding.
@@ -121,14 +121,20 @@ class BatchMaker:
         *,
         reset: bool,
         reverse: bool,
-        process_index: int = 0,
+        shards: Sequence[int] = (0,),
     ):
+        """Args:
+        distinct: rows of `characters`, a multiple of the number of shards.
+        shards: the numbers of this host's shards among those of a batch of all hosts.
+        """
         self._vocabulary = vocabulary
         self._spellings = spellings
         self._distinct = distinct
         self._reset = reset
         self._reverse = reverse
-        self._first = process_index * distinct
+        shard_rows = distinct // len(shards)
+        first_rows = np.array(shards, np.int32) * shard_rows
+        self._global_rows = np.add.outer(first_rows, np.arange(shard_rows, dtype=np.int32)).ravel()
         self._padding = spellings.characters(np.array([vocabulary.pad_id]))
         self.unspelt = 0
 
@@ -184,4 +190,4 @@ class BatchMaker:
         characters = np.empty((self._distinct, self._padding.shape[1]), np.int32)
         characters[: len(distinct)] = self._spellings.characters(distinct)
         characters[len(distinct) :] = self._padding
-        return (inverse + self._first).astype(np.int32), characters
+        return self._global_rows[inverse], characters

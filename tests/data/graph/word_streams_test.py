@@ -1,6 +1,7 @@
 """Contiguous streams of words: what a batch says, read back word by word; places, shards, shares."""
 
 import collections
+import dataclasses
 import functools
 import os
 
@@ -49,8 +50,9 @@ def make(small, corpus, words):
             task=BiLm(), tokenizer=words, dictionary=None, text=corpus, batch_size=ROWS, seed=0
         )
         given |= {name: changes.pop(name) for name in list(changes) if name in GIVEN}
+        shards = changes.pop("shards", ())
         config = small.config(**{"sequence_length": LENGTH, "chunk_lines": 64, **changes})
-        return pipeline.build(config, **given)
+        return dataclasses.replace(pipeline.build(config, **given), shards=shards)
 
     return make
 
@@ -248,17 +250,19 @@ def test_states_of_other_streams_are_refused(build):
 
 
 def test_hosts_partition_the_text(build, corpus, words):
+    """Each word has its own characters, though the shards of a host are no neighbours, as on a TPU."""
     found = collections.Counter()
-    for host in range(2):
-        batches = list(build(repeat=False, process_index=host, process_count=2))
-        distinct = len(batches[0]["characters"])
+    for host, shards in enumerate([[0, 3], [1, 2]]):
+        source = build(repeat=False, process_index=host, process_count=2, shards=tuple(shards))
+        batches = list(source)
         for batch in batches:
-            # Numbered through the characters of all hosts.
-            assert batch["spelling"].min() >= host * distinct
-            assert batch["spelling_reverse"].max() < (host + 1) * distinct
-            for name in ("spelling", "spelling_reverse"):
-                batch[name] -= host * distinct
+            # As jax places them: a host's part in its own shards. Padding stands for the other's.
+            parts = np.split(batch["characters"], len(shards))
+            placed = np.full((4, *parts[0].shape), 260, np.int32)
+            placed[shards] = parts
+            batch["characters"] = np.concatenate(placed)
         found += collections.Counter(sentences_of(rows_of(batches)))
+        assert not any(None in row for row, _ in rows_of(batches, "spelling_reverse"))
     assert found == lines_of(corpus, words, 0.05, evaluation=False)
 
 
@@ -295,6 +299,12 @@ def test_room_for_distinct_words(build, epoch):
         most = max(len(np.unique(batch["spelling"])) for batch in batches)
         assert most < room
     assert room < 0.8 * 2 * rows * length
+
+
+def test_room_is_divided_by_the_devices(make):
+    """It was a multiple of 128, which 3 devices divide by chance only."""
+    assert make(shards=(0, 1, 2))._distinct % 3 == 0
+    assert make(shards=(0, 1, 2), distinct_words=25)._distinct == 27
 
 
 def test_words_without_room_are_spelt_as_unknown(build, words, monkeypatch):
