@@ -112,7 +112,7 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     assert figures["clcr/distance/annealed"] < 1
     floors = {
         "pivots/precision": 0.2,
-        "pivots/recall": 0.1,
+        "pivots/recall": 0.08,
         "reorder/bleu4": 0.1,
         "f1/itermax": 0.05,
     }
@@ -194,7 +194,7 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
 
 
 def test_sentences_in_files_without_gold_links(config, tmp_path, monkeypatch):
-    rows = pocket.link_sentences("de", "en", 60, "clcr", "train", ("money",))
+    rows = pocket.link_sentences("de", "en", 60, "clcr", "train", ("kingdom",))
     for place, language in enumerate(("de", "en")):
         lines = [" ".join(row[place]) for row in rows]
         (tmp_path / f"train.{language}").write_text("\n".join([*lines, ""]))
