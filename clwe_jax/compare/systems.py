@@ -77,7 +77,7 @@ _SYSTEMS = (
         "dictionary_vectors",
         "Dictionary vectors",
         "Vectors of a dictionary's words, and guesses from spelling; needs text and a dictionary.",
-        "You need one space of all languages in seconds, and the dictionary covers your words.",
+        "You need one space of all languages in a minute or two, and the dictionary covers your words.",
         "Your dictionary lacks many words of your text: of these it knows the spelling alone.",
     ),
     System(
@@ -97,7 +97,7 @@ _SYSTEMS = (
     ),
     System(
         "joint_dictionary_mined",
-        "Joint-Align + mined dict.",
+        "Joint-Align + mined pairs",
         "Joint-Align + dictionary and translations mined in the text; needs text and a dictionary.",
         "Your texts are comparable (news, encyclopedias): they hold translations that add to the dictionary.",
         "Your texts share nothing, as novels do: mining then finds nothing, and costs time.",
@@ -115,7 +115,7 @@ _SYSTEMS = (
         "rcsls",
         "RCSLS",
         "Vectors of each language, mapped so that CSLS is high; needs text and a dictionary.",
-        "You have vectors of each language and no text, a dictionary, and translate words by CSLS.",
+        "You have vectors of each language and a dictionary, and repeat the experiments of its paper.",
         _ALIGNER_WHEN_NOT,
         file="align_rcsls",
     ),

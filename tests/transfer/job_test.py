@@ -443,7 +443,7 @@ def test_muon_fine_tunes_no_rotary_layers():
     )
     encoder = OpenedEncoder(LanguageModel(tiny(""), None, objective, {}), {})
     data = types.SimpleNamespace(
-        files={}, coverage={}, labels=["O", "B-PER"], tags=True, task=ToyNames()
+        files={}, glossaries={}, labels=["O", "B-PER"], tags=True, task=ToyNames()
     )
     config = with_values(tiny("hf:DIR", mode="tune"), {"optimizer.name": "muon"})
     with pytest.raises(ValueError, match="'muon' .* rotary layers: --config.optimizer.name=adamw"):
