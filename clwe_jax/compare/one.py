@@ -21,7 +21,7 @@ from clwe_jax import atomic, cached, options, registry, terminal
 from clwe_jax.cached import CachedResult
 from clwe_jax.compare import measured, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
-from clwe_jax.compare.place import RunPlace, encoder_files
+from clwe_jax.compare.place import RunPlace
 from clwe_jax.encoders.encode import describe_reading
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.protocols import Encoder, HasObjective
@@ -33,6 +33,7 @@ from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.static import StaticRun
+from clwe_jax.options.transfer import encoder_files
 from clwe_jax.runs import dictionary_baseline, evaluators, lexica
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.dictionary import test_dictionaries, training_dictionary

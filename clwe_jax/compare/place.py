@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import os
-import pathlib
 
-from clwe_jax import options
 from clwe_jax.compare import systems
 from clwe_jax.compare.systems import System
-from clwe_jax.options.transfer import encoder_folder, encoder_parts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,19 +55,3 @@ class RunPlace:
         if self.system.name == systems.FLOOR:
             return ""
         return self.system.model or f"run:{self.folder}"
-
-
-def encoder_files(encoder: str) -> list[str]:
-    """The files of a model as `config.encoder` names it; [] for ''."""
-    parts = [part.partition(":") for part in encoder_parts(encoder)[0]]
-    names = (x if kind == "vec" else encoder_folder(x) for kind, _, x in parts)
-    return list(itertools.chain.from_iterable(map(named_files, names)))
-
-
-def named_files(names: str) -> list[str]:
-    """The files that an option names: those of a folder, or FILE,...; [] for 'pocket'."""
-    if os.path.isdir(names):
-        paths = sorted(map(str, pathlib.Path(names).rglob("*")))
-    else:
-        paths = [path for _, path in options.named_files(names)]
-    return list(filter(os.path.isfile, paths))

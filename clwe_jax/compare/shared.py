@@ -11,11 +11,10 @@ from typing import Any, Iterable, Iterator, Mapping
 from clwe_jax import atomic, options
 from clwe_jax.cached import CachedResult
 from clwe_jax.compare import systems, tasks
-from clwe_jax.compare.place import encoder_files, named_files
 from clwe_jax.compare.systems import System
 from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.systems import describe_options
-from clwe_jax.options.transfer import ENCODER_FOLDERS, encoder_folder, encoder_parts
+from clwe_jax.options.transfer import ENCODER_FOLDERS, encoder_files, encoder_folder, encoder_parts
 from clwe_jax.text import stamps as file_stamps, text_of_run
 from clwe_jax.text.corpus import corpora, parallel
 from clwe_jax.text.dictionary import files as dictionary_files, training_dictionary
@@ -101,7 +100,8 @@ def _read_files(config: CompareRun, workdir: str) -> CachedResult[list[str]]:
 
 def stamps_of(model: str, tests: Iterable[str]) -> dict[str, str]:
     """The stamps of the files of a given model, '' for none, and of test sets."""
-    return file_stamps.stamps(itertools.chain(encoder_files(model), *map(named_files, tests)))
+    files = itertools.chain(encoder_files(model), *map(options.list_files, tests))
+    return file_stamps.stamps(files)
 
 
 def _hold_out(config: CompareRun, source: str, target: str) -> None:

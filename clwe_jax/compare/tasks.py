@@ -58,7 +58,8 @@ def files(config: CompareRun, task: str) -> TaskFiles | None:
       ValueError: there are test rows, and no training rows of a language of the comparison.
     """
     languages = options.languages(config)
-    by_rank = sorted(languages, key=lambda language: name_in("en", languages) != language)
+    english = name_in("en", languages)
+    by_rank = sorted(languages, key=lambda language: language != english)
     labelled = config.compare.labelled
     if labelled == "pocket":
         return TaskFiles(by_rank[0], "", languages)

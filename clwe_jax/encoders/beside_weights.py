@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import numpy as np
@@ -17,7 +17,7 @@ from clwe_jax.encoders.concatenated import unit_rows
 from clwe_jax.encoders.encode import MEAN_OF_LAST_LAYERS, select_layer
 from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.encoders.protocols import Encoder
-from clwe_jax.options.transfer import BESIDE, encoder_folder
+from clwe_jax.options.transfer import BESIDE, encoder_files, encoder_folder
 from clwe_jax.text import stamps
 from clwe_jax.text.corpus import corpora, parallel
 from clwe_jax.text.corpus.parallel import SentencePairs
@@ -101,10 +101,11 @@ def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) ->
     address = names[0].partition(":")[2]
     folder = encoder_folder(address)
     name = os.path.basename(os.path.normpath(folder))
+    files = itertools.chain.from_iterable(map(encoder_files, names))
     store = _Kept(
         os.path.join(workdir, _KEPT, name),
         {"encoder": name + address[len(folder) :], "held_out": held_out},
-        stamps.stamps(itertools.chain.from_iterable(map(_arrays, names))),
+        stamps.stamps(path for path in files if not path.endswith(_PAGES)),
     )
     encoders = first.encoder(), second.encoder()
     hub = options.languages(config)[0]
@@ -195,17 +196,6 @@ def _mean(encoder: Encoder, files: Bitext, language: str) -> np.ndarray | None:
     texts = pairs.source if language == files.source else pairs.target
     vectors = encoder.sentences(texts[:: max(1, len(texts) // _MAX_VERSES)][:_MAX_VERSES], language)
     return vectors.mean(0) if vectors.shape[1] == encoder.layers else None
-
-
-def _arrays(encoder: str) -> Iterator[str]:
-    """The files that hold an encoder's parameters or vectors."""
-    kind, _, address = encoder.partition(":")
-    paths = options.named_files(address) if kind == "vec" else [("", encoder_folder(address))]
-    for _, place in paths:
-        if os.path.isfile(place):
-            yield place
-        for folder, _, files in os.walk(place):
-            yield from (os.path.join(folder, x) for x in files if not x.endswith(_PAGES))
 
 
 def choose_weights(

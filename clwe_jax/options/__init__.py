@@ -3,6 +3,7 @@
 from clwe_jax.options.derived import (
     MBERT_LANGUAGES,
     languages,
+    list_files,
     max_predictions,
     named_files,
     padded_rows,
@@ -52,6 +53,7 @@ __all__ = [
     "from_file",
     "hub_of",
     "languages",
+    "list_files",
     "load",
     "max_predictions",
     "section_of",

@@ -1,9 +1,10 @@
-"""Languages, sizes and vector files that follow from the options of a run."""
+"""Languages, sizes and files that follow from the options of a run."""
 
 from __future__ import annotations
 
 import math
 import os
+import pathlib
 import re
 from typing import Sequence
 
@@ -63,6 +64,15 @@ def named_files(names: str) -> list[tuple[str, str]]:
         is_path = not equals or os.path.isfile(part)
         files.append(("", part) if is_path else (language.strip(), path))
     return files
+
+
+def list_files(names: str) -> list[str]:
+    """The files that an option names: those of a folder, or FILE,...; [] for 'pocket'."""
+    if os.path.isdir(names):
+        paths = sorted(map(str, pathlib.Path(names).rglob("*")))
+    else:
+        paths = [path for _, path in named_files(names)]
+    return list(filter(os.path.isfile, paths))
 
 
 def vector_files(

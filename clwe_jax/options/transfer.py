@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import re
 from typing import Annotated
 
 from clwe_jax import registry
 from clwe_jax.options import models, training
+from clwe_jax.options.derived import list_files
 from clwe_jax.options.evaluators import WordAlignerOptions
 from clwe_jax.options.section import Count, OneOf, Range, Options, Share, Size, option, section
 from clwe_jax.options.embeddings import FastTextOptions
@@ -40,6 +42,13 @@ def encoder_parts(encoder: str) -> tuple[list[str], float | None]:
 def encoder_folder(where: str) -> str:
     """The folder of DIR?pool=mean&prompt=TEXT, a downloaded model and how it is read."""
     return where.partition("?")[0]
+
+
+def encoder_files(encoder: str) -> list[str]:
+    """The files of the encoders that `config.encoder` names; [] for ''."""
+    parts = [part.partition(":") for part in encoder_parts(encoder)[0]]
+    names = (x if kind == "vec" else encoder_folder(x) for kind, _, x in parts)
+    return list(itertools.chain.from_iterable(map(list_files, names)))
 
 
 def short_name(encoder: str) -> str:

@@ -225,17 +225,13 @@ class Grammar:
         segments = self.ask(placed.frame, placed.first) if asks else self.compose(placed)
         return self.finish(meaning.domain, segments, asks)
 
-    def refers_back(self, meaning: Meaning) -> bool:
-        """Whether the second subject is the pronoun of the first one."""
-        return meaning.second.subject == self.lexicon.pronoun_of(meaning.first.subject)
-
     def place_subjects(self, meaning: Meaning) -> Meaning:
         """The meaning with the subjects that the clauses of this language have."""
-        is_turned = self.reason_first and meaning.frame == "because"
-        if not is_turned or not self.refers_back(meaning):
-            return meaning
         first = meaning.first
         second = meaning.second
+        is_turned = self.reason_first and meaning.frame == "because"
+        if not is_turned or not self.lexicon.refers_back(first, second):
+            return meaning
         return meaning._replace(
             first=first._replace(subject=second.subject),
             second=second._replace(subject=first.subject),

@@ -281,7 +281,7 @@ class Japanese(Grammar):
         if m.frame in ("when", "if"):
             style, link = ("relative", "とき") if m.frame == "when" else ("if", "なら")
             return [*self.clause(first, style, "が"), self.word(link), comma, *self.clause(second)]
-        is_same_subject = m.frame in ("and", "but") and self.refers_back(m)
+        is_same_subject = m.frame in ("and", "but") and self.lexicon.refers_back(first, second)
         second = self.clause(second, mark="" if is_same_subject else "は")
         if m.frame == "and":
             simple = first.kind == "event" and not (first.negated or first.modal)

@@ -43,7 +43,7 @@ import dataclasses
 import functools
 from importlib import resources
 
-from clwe_jax.pocket.base import NP, PLACES, PRONOUNS
+from clwe_jax.pocket.base import NP, PLACES, PRONOUNS, Clause
 
 COLUMNS = ("en", "de", "es", "fr", "ja", "zh")
 TABLES = ("nouns", "verbs", "adjectives", "times", "adverbs")
@@ -114,6 +114,10 @@ class Lexicon:
             return NP("they.women" if women else "they")
         return NP("she" if women else "he")
 
+    def refers_back(self, first: Clause, second: Clause | None) -> bool:
+        """Whether the subject of a second clause is the pronoun of the first one's."""
+        return second is not None and second.subject == self.pronoun_of(first.subject)
+
     def read(self, files: list[tuple[str, str]]) -> None:
         """Reads (name, text) of every file: first all concepts, then the events of each domain.
 
@@ -135,12 +139,12 @@ class Lexicon:
                 domain.events.append(self._event(source, line))
             elif section == "properties":
                 nouns, _, adjectives = line.partition(":")
-                known_nouns = self._known(source, self.nouns, nouns)
-                known_adjectives = self._known(source, self.adjectives, adjectives)
+                known_nouns = self._find_ids(source, self.nouns, nouns)
+                known_adjectives = self._find_ids(source, self.adjectives, adjectives)
                 domain.properties.append((known_nouns, known_adjectives))
             elif section == "spots":
                 things, _, places = line.partition("@")
-                known_things = self._known(source, self.nouns, things)
+                known_things = self._find_ids(source, self.nouns, things)
                 domain.spots.append((known_things, self._places(source, places)))
 
     def _add_concept(self, where: str, domain: str, section: str, line: str) -> None:
@@ -172,7 +176,7 @@ class Lexicon:
             ids.extend(self._sets[word[1:]] if word[0] == "$" else [word])
         return tuple(dict.fromkeys(ids))
 
-    def _known(self, where: str, table: dict, text: str) -> tuple[str, ...]:
+    def _find_ids(self, where: str, table: dict, text: str) -> tuple[str, ...]:
         """The ids in a text, which are all in a table."""
         ids = self._ids(where, text)
         absent = [i for i in ids if i not in table]
@@ -184,7 +188,7 @@ class Lexicon:
         places = []
         for word in self._ids(where, text):
             relation, colon, noun = word.rpartition(":")
-            self._known(where, self.nouns, noun)
+            self._find_ids(where, self.nouns, noun)
             # A written "in" means inside ("in the bag"), not the preposition of the place itself.
             relation = "inside" if relation == "in" else relation
             if not colon:
@@ -202,10 +206,10 @@ class Lexicon:
         if not 1 <= len(parts) <= 3:
             raise ValueError(f"{where}: expected `who > verbs > what > whom`, found {line!r}")
         return Event(
-            self._known(where, self.nouns, who),
-            self._known(where, self.verbs, parts[0]),
-            *[self._known(where, self.nouns, part) for part in parts[1:]],
-            tools=tools and self._known(where, self.nouns, tools) or (),
+            self._find_ids(where, self.nouns, who),
+            self._find_ids(where, self.verbs, parts[0]),
+            *[self._find_ids(where, self.nouns, part) for part in parts[1:]],
+            tools=tools and self._find_ids(where, self.nouns, tools) or (),
             places=places and self._places(where, places) or (),
             goals=goals and self._places(where, goals) or (),
         )

@@ -66,7 +66,7 @@ class Sampler:
         """The concepts that the sentence says, in order."""
         parts = [first._replace(**dict.fromkeys(_ASKED.get(frame, ())))]
         if second:
-            if second.subject == self.world.lexicon.pronoun_of(first.subject):
+            if self.world.lexicon.refers_back(first, second):
                 second = second._replace(subject=None)
             # A contrast repeats these two parts.
             parts.append(second._replace(verb=None, receiver=None) if frame == "but" else second)
@@ -241,8 +241,8 @@ class Sampler:
         if frame == "is" and w.kind[subject.noun] in PEOPLE and u() < 0.15:
             time = self.pick(w.times[tense])
         fronted = time is not None and u() < 0.5
-        state = Clause(frame, subject, adj=adjective, obj=standard, time=time, fronted=fronted)
-        return state._replace(tense=tense, negated=negated)
+        how = {"time": time, "tense": tense, "negated": negated, "fronted": fronted}
+        return Clause(frame, subject, adj=adjective, obj=standard, **how)
 
     # Sentences.
 
@@ -276,9 +276,8 @@ class Sampler:
         if frame in ("when", "if"):
             first = first._replace(often=None)
         second_tense = "future" if frame == "if" and u() < 0.4 else tense
-        subject = (
-            self.world.lexicon.pronoun_of(first.subject) if u() < 0.35 and table.people else None
-        )
+        back = u() < 0.35 and table.people
+        subject = self.world.lexicon.pronoun_of(first.subject) if back else None
         second_table = table if subject else self.pick(events)
         second = self.event(second_table, domain, second_tense, subject, simple=True)
         return (first, second) if second.verb != first.verb else None
@@ -343,5 +342,5 @@ class Sampler:
         obj = self.noun_phrase(noun, "object")
         obj = obj._replace(det="def", count=None, owner=None)
         subject = self.world.lexicon.pronoun_of(first.subject)
-        second = Clause("event", subject, first.verb, obj, first.receiver, tense=tense)
-        return first, second._replace(negated=True)
+        parts = (subject, first.verb, obj, first.receiver)
+        return first, Clause("event", *parts, tense=tense, negated=True)

@@ -269,7 +269,7 @@ class Spanish(Romance):
         first = self.clause(m.first)
         if m.frame == "say":
             return first
-        second = self.clause(m.second, known=self.refers_back(m))
+        second = self.clause(m.second, known=self.lexicon.refers_back(m.first, m.second))
         if m.frame in ("when", "if"):
             link = {"when": "cuando", "if": "si"}[m.frame]
             return [self.word(link), *first, self.comma_segment, *second]

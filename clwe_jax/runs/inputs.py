@@ -9,6 +9,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 import jax
 from jax.experimental import multihost_utils
+from jax.sharding import Mesh
 import numpy as np
 
 from clwe_jax import options
@@ -19,7 +20,7 @@ from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import Options
 from clwe_jax.options.tasks import Copies, Sentences, Translation
-from clwe_jax.options.training import FinishOptions, MeshOptions
+from clwe_jax.options.training import FinishOptions
 from clwe_jax.runs import evaluators
 from clwe_jax.text.dictionary import translations as tables
 from clwe_jax.text.dictionary.label_table import LabelTable
@@ -121,7 +122,8 @@ def build(config: PretrainRun, run_text: RunText) -> Inputs:
     Raises:
       ValueError, FileNotFoundError: as for `open_run_text`.
     """
-    host, rows = _host_share(config.mesh, config.train.batch_size)
+    mesh = partition.make_mesh(config.mesh)
+    host, rows = _host_share(mesh, config.train.batch_size)
     if config.data.source.startswith(_PREPARED):
         prepared = prepared_batches.open_folder(config.data.source.removeprefix(_PREPARED))
         return Inputs(
@@ -130,28 +132,14 @@ def build(config: PretrainRun, run_text: RunText) -> Inputs:
             lambda: prepared.extras.get("examples", []),
             prepared.labels(),
         )
-    task = config.task
-    if isinstance(task, Translation | Sentences):
-        tokenizer = run_text.tokenizer
-        length = config.data.sequence_length
-        if isinstance(task, Translation):
-            pieces = translation.encode(task, run_text.folders["parallel"], tokenizer, length)
-        else:
-            pieces = translation.sentences(task, run_text.corpus, tokenizer, length)
-        source = translation.TranslationSource(
-            pieces,
-            tokenizer.vocabulary.pad_id,
-            task.widths,
-            temperature=config.data.temperature,
-            seed=config.seed,
-            **rows,
-            **host,
+    if isinstance(config.task, Translation | Sentences):
+        return Inputs(
+            _translations(config, config.task, run_text, {**rows, **host}), {}, lambda: []
         )
-        return Inputs(source, {}, lambda: [])
     # Importing TensorFlow takes seconds, which runs on prepared batches save.
     from clwe_jax.data.graph import pipeline
 
-    shards = partition.row_shards(partition.make_mesh(config.mesh))
+    shards = partition.row_shards(mesh)
     batches = dataclasses.replace(pipeline.of_run(config, run_text, **rows, **host), shards=shards)
     return Inputs(
         batches.source(),
@@ -161,12 +149,32 @@ def build(config: PretrainRun, run_text: RunText) -> Inputs:
     )
 
 
+def _translations(
+    config: PretrainRun, task: Translation | Sentences, run_text: RunText, share: Mapping[str, int]
+) -> BatchSource:
+    """The batches of a model of translation or of sentences; `share`: of this host."""
+    tokenizer = run_text.tokenizer
+    length = config.data.sequence_length
+    if isinstance(task, Translation):
+        pieces = translation.encode(task, run_text.folders["parallel"], tokenizer, length)
+    else:
+        pieces = translation.sentences(task, run_text.corpus, tokenizer, length)
+    return translation.TranslationSource(
+        pieces,
+        tokenizer.vocabulary.pad_id,
+        task.widths,
+        temperature=config.data.temperature,
+        seed=config.seed,
+        **share,
+    )
+
+
 def copies(config: PretrainRun, run_text: RunText) -> BatchSource:
     """This host's batches of sentences and their copies or translations, for the contrastive finish."""
     from clwe_jax.data.graph import pipeline
     from clwe_jax.training import finish  # imports optax and orbax, which static vectors do without
 
-    host, rows = _host_share(config.mesh, config.finish.batch_size)
+    host, rows = _host_share(partition.make_mesh(config.mesh), config.finish.batch_size)
     task = Copies(
         parallel=run_text.folders["finish"],
         copy_switch_rate=config.finish.copy_switch_rate,
@@ -218,12 +226,9 @@ def _max_heldout(config: PretrainRun) -> int:
     return config.evals["mlm"].batches or sys.maxsize
 
 
-def _host_share(sizes: MeshOptions, batch_size: int) -> tuple[dict[str, int], dict[str, int]]:
+def _host_share(mesh: Mesh, batch_size: int) -> tuple[dict[str, int], dict[str, int]]:
     """The share of the data that this host reads, and its rows of a batch, as arguments."""
-    share = 0
-    shares = 1
-    if jax.process_count() > 1:
-        share, shares = partition.row_share(partition.make_mesh(sizes))
+    share, shares = partition.row_share(mesh)
     rows = partition.host_rows(batch_size, shares)
     return dict(process_index=share, process_count=shares), dict(batch_size=rows)
 

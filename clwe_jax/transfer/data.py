@@ -51,6 +51,12 @@ class LabelledData:
     coverage: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     @property
+    def made_with(self) -> dict[str, Any]:
+        """The files and translations of the rows, for the records of what is kept."""
+        translated = {x: glossary.fingerprint() for x, glossary in self.glossaries.items()}
+        return {"files": dict(self.files), "translated": translated}
+
+    @property
     def tags(self) -> bool:
         """Whether words have labels."""
         return self.task.kind == "tags"

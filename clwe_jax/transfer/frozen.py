@@ -86,10 +86,9 @@ def _features_record(
     # 'pool' names the way in which this code pools: features of another way are made again.
     return {
         **encoder.made_with,
-        "files": dict(data.files),
+        **data.made_with,
         "seed": config.seed,
         "task": settings.task,
-        "translated": {x: y.fingerprint() for x, y in data.glossaries.items()},
         "rows": settings.rows,
         "words": settings.words,
         "dev": settings.dev,

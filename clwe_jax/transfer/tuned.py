@@ -45,8 +45,7 @@ class TunedTransfer:
         self._model: LanguageModel = encoder.reader
         self._made_with = {
             **encoder.made_with,
-            "files": dict(data.files),
-            "translated": {x: y.fingerprint() for x, y in data.glossaries.items()},
+            **data.made_with,
             "transfer": to_dict(config.transfer),
             "optimizer": to_dict(config.optimizer),
             "train": [config.train.epochs, config.train.batch_size, config.train.microbatches],

@@ -442,9 +442,7 @@ def test_muon_fine_tunes_no_rotary_layers():
         model=RotaryTransformer(sizes, 8, 2, 32), vocab_size=8, max_predictions=4
     )
     encoder = OpenedEncoder(LanguageModel(tiny(""), None, objective, {}), {})
-    data = types.SimpleNamespace(
-        files={}, glossaries={}, labels=["O", "B-PER"], tags=True, task=ToyNames()
-    )
+    data = types.SimpleNamespace(made_with={}, labels=["O", "B-PER"], tags=True, task=ToyNames())
     config = with_values(tiny("hf:DIR", mode="tune"), {"optimizer.name": "muon"})
     with pytest.raises(ValueError, match="'muon' .* rotary layers: --config.optimizer.name=adamw"):
         TunedTransfer(config, "", data, encoder)

@@ -104,8 +104,8 @@ def _coreference(traced: _Traced) -> list[Target]:
     """A pronoun with the phrase that it refers to ('1'), and with every other phrase ('0')."""
     first = traced.meaning.first
     second = traced.meaning.second
-    refers_back = grammar(traced.sentence.language).refers_back
-    if second is None or first.subject.noun in PRONOUNS or not refers_back(traced.meaning):
+    lexicon = grammar(traced.sentence.language).lexicon
+    if first.subject.noun in PRONOUNS or not lexicon.refers_back(first, second):
         return []
     pronoun, antecedent = (traced.phrases.get(c.subject) for c in (second, first))
     if pronoun is None or antecedent is None:

@@ -40,8 +40,7 @@ def load(
     languages = options.languages(config)
     place: str | list[str] = folders["dictionaries"]
     if _split_name(config):
-        rejected = dictionary_files.find_rejected(place, languages)
-        place = [*_split_files(config, place), *(file.path for file in rejected)]
+        place = files(config, place)
     dictionary = dictionaries.load(
         place,
         languages,
