@@ -116,6 +116,7 @@ class Compare(Job):
             "budget": asked.budget,
             "sample_bytes": config.data.sample_bytes,
             "evals": to_dict(config)["evals"],
+            "keys": "of items",  # earlier versions had one of all items
             "outcomes": [pattern.pattern for _, pattern in measured.outcome_patterns()],
             "tasks": [tasks.names(asked), asked.heads, asked.rows, asked.test_rows, asked.labelled],
         }

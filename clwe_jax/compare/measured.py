@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import hashlib
 import json
 import re
-from typing import Any, Iterable, Mapping
+from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
 from clwe_jax import atomic
-from clwe_jax.evaluate.agreement import Outcomes
+from clwe_jax.evaluate.agreement import Outcomes, key_texts
 from clwe_jax.report import evaluations
 from clwe_jax.report.headline import pattern_of
 
 _RECORD = "record"
-_ITEMS = "items/"
+
+
+class PartOutcomes(NamedTuple):
+    """The results of the test items of a direction or a language.
+
+    Attributes:
+      counts: right, gold and predicted labels of each head and item, int [heads, N, 3] (`text.labelled.scores`).
+      numbers: as of `agreement.Outcomes`, int [N].
+      keys: of the texts, uint32 [N] (`agreement.key_texts`): items of one key are the same in two runs.
+    """
+
+    counts: np.ndarray
+    numbers: np.ndarray
+    keys: np.ndarray
+
+    def of_keys(self, keys: np.ndarray) -> PartOutcomes:
+        """The items that have these keys, in the order of the keys."""
+        rows = np.intersect1d(self.keys, keys, return_indices=True)[1]
+        return PartOutcomes(self.counts[:, rows], self.numbers[rows], self.keys[rows])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,42 +44,31 @@ class Measured:
 
     Attributes:
       figures: metric path -> value.
-      outcomes: 'FIGURE/PART' -> for each head and test item the numbers of right, of gold and of predicted
-        labels, int [heads, N, 3] (`text.labelled.scores`). A part is a direction of two languages, or a
-        language.
-      keys: 'FIGURE/PART' -> a key of the test items: outcomes of equal keys are of the same items.
+      parts: 'FIGURE/PART' -> the results of its test items; a part is a direction of two languages, or a language.
       cost: of the training 'minutes' of processors, 'wall_minutes' by the clock and 'memory', the most bytes;
         'disk', bytes; 'all_minutes' by the clock, of training, evaluation and tasks over all starts.
       used: the training in words: steps, pieces, passes.
       device: the devices of its process.
-      items: 'FIGURE/PART' -> numbers of the test items, as of `agreement.Outcomes`; absent: the numbers of
-        the rows.
-      reading: how the system makes a sentence's vector; '' of an earlier version.
+      reading: how the system makes a sentence's vector.
       seed: of the run. Its file does not have it, but its name.
     """
 
     figures: Mapping[str, float]
-    outcomes: Mapping[str, np.ndarray]
-    keys: Mapping[str, str]
+    parts: Mapping[str, PartOutcomes]
     cost: Mapping[str, float]
     used: str = ""
     device: str = ""
-    items: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     reading: str = ""
     seed: int = 0
 
     def save(self, path: str) -> None:
         """Writes a file for `load`."""
-        names = ("figures", "keys", "cost", "used", "device", "reading")
-        record = {name: getattr(self, name) for name in names}
+        names = ("figures", "cost", "used", "device", "reading")
+        arrays = {_RECORD: json.dumps({name: getattr(self, name) for name in names})}
+        for part, items in self.parts.items():
+            arrays |= {f"{part}/{name}": array for name, array in items._asdict().items()}
         with atomic.writing(path) as file:
-            items = {f"{_ITEMS}{name}": numbers for name, numbers in self.items.items()}
-            np.savez_compressed(file, **{_RECORD: json.dumps(record)}, **self.outcomes, **items)
-
-    def numbers(self, part: str) -> np.ndarray:
-        """The numbers of the items of 'FIGURE/PART', int [N]."""
-        rows = self.outcomes[part].shape[1]
-        return self.items[part] if part in self.items else np.arange(rows)
+            np.savez_compressed(file, **arrays)
 
 
 def load(path: str) -> Measured:
@@ -68,13 +77,13 @@ def load(path: str) -> Measured:
     Raises:
       ValueError: the file is damaged.
     """
+    arrays: dict[str, dict[str, np.ndarray]] = collections.defaultdict(dict)
     with atomic.naming_damage(path), np.load(path, allow_pickle=False) as file:
         record: dict[str, Any] = json.loads(str(file[_RECORD]))
-        arrays = {name: file[name] for name in file.files if name != _RECORD}
-    record.pop("code", None)  # of earlier versions
-    outcomes = {name: x for name, x in arrays.items() if not name.startswith(_ITEMS)}
-    items = {name.removeprefix(_ITEMS): x for name, x in arrays.items() if name not in outcomes}
-    return Measured(outcomes=outcomes, items=items, **record)
+        for name in filter(_RECORD.__ne__, file.files):
+            part, _, array = name.rpartition("/")
+            arrays[part][array] = file[name]
+    return Measured(parts={part: PartOutcomes(**x) for part, x in arrays.items()}, **record)
 
 
 def outcome_patterns() -> list[tuple[str, re.Pattern[str]]]:
@@ -85,24 +94,16 @@ def outcome_patterns() -> list[tuple[str, re.Pattern[str]]]:
     return [(x.key, pattern_of(x.path)) for x in evaluations.every_headline() if x.key]
 
 
-def outcomes_of_hits(
-    outcomes: Mapping[str, Outcomes],
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The outcomes of evaluators, as `Measured.outcomes` and `items`."""
-    counts = {}
-    items = {}
+def parts_of_hits(
+    outcomes: Mapping[str, Outcomes], texts: Mapping[str, Sequence[str]]
+) -> dict[str, PartOutcomes]:
+    """The outcomes of evaluators, as `Measured.parts`; items without texts are equal all or none."""
+    parts = {}
     for name, pattern in outcome_patterns():
-        for path, (hits, numbers) in outcomes.items():
+        for path, found in outcomes.items():
             if match := pattern.fullmatch(path):
-                ones = np.ones(len(hits), np.int32)
                 part = f"{name}/{match[1]}"
-                counts[part] = np.stack([hits.astype(np.int32), ones, ones], -1)[None]
-                items[part] = numbers
-    return counts, items
-
-
-def parts(runs: Iterable[Measured], name: str) -> list[str]:
-    """The parts of a figure that all runs have, with the same items."""
-    runs = list(runs)
-    candidates = [x for x in runs[0].outcomes if x.rpartition("/")[0] == name]
-    return [x for x in candidates if all(run.keys.get(x) == runs[0].keys[x] for run in runs)]
+                whole = hashlib.sha256(found.items.tobytes()).hexdigest()
+                keys = key_texts(texts.get(part) or [whole] * len(found.items))
+                parts[part] = PartOutcomes(found.counts, found.items, keys)
+    return parts

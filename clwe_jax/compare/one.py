@@ -8,7 +8,6 @@ comparison, whose config.json it reads; `compare.job` starts it.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import sys
@@ -64,9 +63,7 @@ def measure(config: CompareRun, place: RunPlace) -> Measured | None:
     start = time.monotonic()
     result = _evaluate(config, place, folders, run)
     figures = dict(result.figures)
-    outcomes = dict(result.outcomes)
-    keys = dict(result.keys)
-    items = dict(result.items)
+    parts = dict(result.parts)
     cost["all_minutes"] = cost.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60
     for task in tasks.names(config.compare) if place.encoder else ():
         names = options.languages(run or config)
@@ -79,17 +76,14 @@ def measure(config: CompareRun, place: RunPlace) -> Measured | None:
         cached.claim(place.task(task), made_with)
         if not registry.lookup("job", job.job)(job, place.task(task)):
             return None
-        counts, task_keys, task_items = tasks.outcomes(task, place.task(task), job)
         figures |= tasks.majorities(place.task(task))
-        outcomes |= counts
-        keys |= task_keys
-        items |= task_items
+        parts |= tasks.read_parts(task, place.task(task), job)
         cost["all_minutes"] += _cost(place.task(task))["wall_minutes"]
     if place.encoder:
         cost["disk"] = float(sum(map(os.path.getsize, encoder_files(place.encoder))))
     used = _describe_training(run)
     device = environment.machine()["device"]
-    return Measured(figures, outcomes, keys, cost, used, device, items, result.reading)
+    return Measured(figures, parts, cost, used, device, result.reading)
 
 
 def _with_budget(config: CompareRun, place: RunPlace, folders: Mapping[str, str]) -> options.Run:
@@ -167,17 +161,13 @@ def _evaluate(
         names -= {"senses", "wsd"}  # they measure sense vectors
     named_evaluators = evaluators.build(config.evals, context, folders, names)
     figures, rows = evaluators.measure(named_evaluators, encoder)
-    outcomes, items = measured.outcomes_of_hits(evaluators.outcomes(named_evaluators))
-    digests = {name: hashlib.sha256(numbers.tobytes()) for name, numbers in items.items()}
-    keys = {name: digest.hexdigest()[:16] for name, digest in digests.items()}
+    # Systems spell words in their own ways: those of equal spelling are compared.
     words: dict[str, list[str]] = {}
     for row in rows:
-        part = f"induction/{row.get('pair')}"
-        if part in keys and row["distinct"]:
-            words.setdefault(part, []).append(row["word"].casefold())
-    # Systems spell words in their own ways; only equal lists of words are compared word by word.
-    keys |= {x: hashlib.sha256("\n".join(y).encode()).hexdigest()[:16] for x, y in words.items()}
-    return Measured(figures, outcomes, keys, {}, items=items, reading=describe_reading(encoder))
+        if row["distinct"]:
+            words.setdefault(f"induction/{row['pair']}", []).append(row["word"].casefold())
+    parts = measured.parts_of_hits(evaluators.outcomes(named_evaluators), words)
+    return Measured(figures, parts, {}, reading=describe_reading(encoder))
 
 
 def _encoder(

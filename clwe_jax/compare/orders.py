@@ -9,7 +9,6 @@ from typing import Mapping, Sequence
 
 import numpy as np
 
-from clwe_jax.compare import measured
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.systems import System
 from clwe_jax.evaluate import agreement, significance
@@ -17,6 +16,9 @@ from clwe_jax.evaluate.agreement import Gain
 from clwe_jax.evaluate.significance import LEVEL, Observations
 from clwe_jax.report import evaluations
 from clwe_jax.report.headline import mean_of
+
+# Systems spell words in their own ways. With fewer equal test items their figures are not those of one test.
+_LEAST_SHARED = 0.9
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -51,8 +53,9 @@ class Comparison:
 
     @functools.cache
     def parts(self, figure: str, *names: str) -> tuple[str, ...]:
-        """The parts of a figure that all of these systems have."""
-        return tuple(measured.parts(itertools.chain(*(self.runs[name] for name in names)), figure))
+        """The parts of a figure that all of these systems have, with the same test items but for a tenth."""
+        every = [x for x in self.runs[names[0]][0].parts if x.rpartition("/")[0] == figure]
+        return tuple(x for x in every if len(self._keys(x, names)))
 
     @functools.cache
     def value(self, figure: str, name: str) -> float:
@@ -61,12 +64,12 @@ class Comparison:
 
     def part_value(self, name: str, part: str) -> float:
         """A system's figure of one part."""
-        return agreement.figure(np.concatenate([run.outcomes[part] for run in self.runs[name]]))
+        return agreement.figure(self._outcomes(part, self.runs[name], (name,))[0])
 
     @functools.cache
     def interval(self, figure: str, name: str) -> tuple[float, float]:
         """The 95% interval of a system's figure."""
-        sampled = self._sample(name, self.parts(figure, name))
+        sampled = self._sample(name, (name,), self.parts(figure, name))
         half = significance.half_interval(sampled)
         return max(0.0, sampled.value - half), min(1.0, sampled.value + half)
 
@@ -77,7 +80,8 @@ class Comparison:
         if not parts:
             return None
         seeds = self._seeds_of_both(first, second)
-        sides = [self._sample(name, parts, seeds) for name in (first, second)]
+        names = (first, second)
+        sides = [self._sample(name, names, parts, seeds) for name in names]
         return significance.compare(*sides)
 
     @functools.cache
@@ -184,12 +188,31 @@ class Comparison:
         return union if min(map(len, every)) == 1 else frozenset.intersection(*every) or union
 
     @functools.cache
+    def _keys(self, part: str, names: tuple[str, ...]) -> np.ndarray:
+        """The keys of the test items that all runs of these systems have, if these are nine tenths; else none."""
+        runs = itertools.chain.from_iterable(self.runs[name] for name in names)
+        keys = [run.parts[part].keys if part in run.parts else np.zeros(0) for run in runs]
+        shared = functools.reduce(np.intersect1d, keys[1:], np.unique(keys[0]))
+        return shared if len(shared) >= _LEAST_SHARED * max(map(len, keys)) else shared[:0]
+
+    def _outcomes(
+        self, part: str, runs: Sequence[Measured], names: tuple[str, ...]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The runs' counts, and numbers, of the test items that all of these systems have."""
+        keys = self._keys(part, names)
+        found = [run.parts[part].of_keys(keys) for run in runs]
+        return np.concatenate([x.counts for x in found]), found[0].numbers
+
+    @functools.cache
     def _sample(
-        self, name: str, parts: tuple[str, ...], seeds: frozenset[int] | None = None
+        self,
+        name: str,
+        names: tuple[str, ...],
+        parts: tuple[str, ...],
+        seeds: frozenset[int] | None = None,
     ) -> Observations:
-        """The mean over the parts of each seed; None: of all seeds."""
+        """The mean over the parts of each seed, None: of all seeds, over the test items of all these systems."""
         runs = [run for run in self.runs[name] if seeds is None or run.seed in seeds]
-        counts = [np.concatenate([run.outcomes[x] for run in runs]) for x in parts]
-        sampled = significance.sample([(y, runs[0].numbers(x)) for x, y in zip(parts, counts)])
+        sampled = significance.sample([self._outcomes(x, runs, names) for x in parts])
         # A seed's heads are one observation.
         return sampled._replace(values=sampled.values.reshape(len(runs), -1).mean(1))

@@ -13,8 +13,8 @@ from clwe_jax.report.headline import Headline
 
 _ONE_SEED = " Each system was trained once: another seed may change an order."
 _OTHER_ITEMS = (
-    " Two systems that share no test items are 'not compared': their languages differ, or how they spell test "
-    "words, such as capitals."
+    " Two systems are compared over the test items that both have, and 'not compared' where these are less than "
+    "nine tenths: their languages differ, or how they spell test words, such as capitals."
 )
 _COSTS = {
     "minutes": Column("Processor minutes"),

@@ -10,6 +10,8 @@ from typing import Mapping, NamedTuple, Sequence
 import numpy as np
 
 from clwe_jax import atomic, options, registry
+from clwe_jax.compare.measured import PartOutcomes
+from clwe_jax.evaluate.agreement import key_texts
 from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.section import nearest
 from clwe_jax.options.transfer import TransferRun
@@ -121,23 +123,20 @@ def run_of(config: CompareRun, task: str, encoder: str, codes: Sequence[str]) ->
     )
 
 
-def outcomes(
-    task: str, workdir: str, run: TransferRun
-) -> tuple[dict[str, np.ndarray], dict[str, str], dict[str, np.ndarray]]:
-    """The outcomes, keys and items, as of `Measured`, of the languages without labels."""
+def read_parts(task: str, workdir: str, run: TransferRun) -> dict[str, PartOutcomes]:
+    """The results, as `Measured.parts`, in the languages without labels."""
     train_languages = {x.partition(":")[0] for x in run.transfer.train.split(",")}
-    counts = {}
-    keys = {}
-    items = {}
+    parts = {}
     for language in options.languages(run):
         if language not in train_languages:
             path = os.path.join(workdir, "predictions", f"{language}.npz")
             with np.load(path, allow_pickle=False) as file:
-                counts[f"{task}/{language}"] = file["counts"]
-                keys[f"{task}/{language}"] = str(file["gold"])
-                if "items" in file:  # absent in earlier versions
-                    items[f"{task}/{language}"] = file["items"]
-    return counts, keys, items
+                counts = file["counts"]
+                rows = counts.shape[1]
+                numbers = file["items"] if "items" in file else np.arange(rows)  # earlier versions
+                keys = key_texts([str(file["gold"])] * rows)  # of other labels no row is the same
+            parts[f"{task}/{language}"] = PartOutcomes(counts, numbers, keys)
+    return parts
 
 
 def majorities(workdir: str) -> dict[str, float]:

@@ -25,11 +25,27 @@ class Outcomes(NamedTuple):
     right: np.ndarray
     items: np.ndarray
 
+    @property
+    def counts(self) -> np.ndarray:
+        """Of right, gold and predicted labels of one run, int [1, N, 3]: an item has one of each."""
+        ones = np.ones(len(self.right), np.int32)
+        return np.stack([self.right.astype(np.int32), ones, ones], -1)[None]
+
 
 def number_texts(texts: Iterable[str]) -> np.ndarray:
     """A number of each text, for `Outcomes.items`, uint16 [N]."""
     # CRC32, because Python's own hash of a string differs from process to process.
     return np.array([zlib.crc32(x.casefold().encode()) & 0xFFFF for x in texts], np.uint16)
+
+
+def key_texts(texts: Iterable[str]) -> np.ndarray:
+    """A key of each test item, uint32 [N]: of its text, and of how many equal ones stand before it."""
+    before: collections.Counter[str] = collections.Counter()
+    keys = []
+    for text in texts:
+        keys.append(zlib.crc32(f"{before[text]} {text}".encode()))
+        before[text] += 1
+    return np.array(keys, np.uint32)
 
 
 def half_interval(values: Sequence[float]) -> float:

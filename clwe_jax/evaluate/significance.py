@@ -61,11 +61,7 @@ def sample(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> Observations:
 
 def sample_of_outcomes(parts: Sequence[Outcomes]) -> Observations:
     """As `sample`, of one seed, of which each item is right or wrong."""
-    counts = []
-    for right, numbers in parts:
-        ones = np.ones(len(right), int)
-        counts.append((np.stack([right.astype(int), ones, ones], -1)[None], numbers))
-    return sample(counts)
+    return sample([(x.counts, x.items) for x in parts])
 
 
 def half_interval(values: Observations, level: float = LEVEL) -> float:

@@ -261,7 +261,7 @@ def test_a_system_that_fails_leaves_the_others(folder, here, monkeypatch):
     def fail(config, place, folders, run):
         if place.system.name == "joint":
             raise ValueError("no luck")
-        return Measured({}, {}, {}, {})
+        return Measured({}, {}, {})
 
     monkeypatch.setattr(one, "_evaluate", fail)
     workdir = str(folder / "run")
@@ -397,7 +397,7 @@ class Writes:
             [system] = [x for x in systems.choose_systems(CompareOptions(name)) if x.name == name]
             path = RunPlace(command[-3], system, int(seed)).measurements_path
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            Measured({}, {}, {}, {}).save(path)
+            Measured({}, {}, {}).save(path)
 
     def wait(self):
         return 1 if self.text else 0
@@ -453,9 +453,9 @@ def test_a_task_is_trained_again_on_other_rows(folder, monkeypatch):
         return True
 
     monkeypatch.chdir(pathlib.Path(__file__).parents[2])
-    monkeypatch.setattr(one, "_evaluate", lambda *arguments: Measured({}, {}, {}, {}))
+    monkeypatch.setattr(one, "_evaluate", lambda *arguments: Measured({}, {}, {}))
     monkeypatch.setattr(one.registry, "lookup", lambda table, name: train)
-    monkeypatch.setattr(one.tasks, "outcomes", lambda *arguments: ({}, {}, {}))
+    monkeypatch.setattr(one.tasks, "read_parts", lambda *arguments: {})
     monkeypatch.setattr(one.tasks, "majorities", lambda workdir: {})
     monkeypatch.setattr(one.tasks, "run_of", lambda *arguments: PretrainRun())
     monkeypatch.setattr(one, "_cost", lambda workdir: {"wall_minutes": 0.0})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.compare import sections, summary, systems
-from clwe_jax.compare.measured import Measured, load, outcomes_of_hits
+from clwe_jax.compare.measured import Measured, load, parts_of_hits
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.evaluate.agreement import Outcomes, number_texts
 from clwe_jax.options.compare import CompareOptions
@@ -20,27 +20,15 @@ def run(
     hits = np.random.default_rng(seed).random(items) < share
     names = {"retrieval": "retrieval/{}/mean", "induction": "bli/{}/p@1_csls_distinct"}
     texts = (f"{'' if shared else part}{n}" for n in range(items))
-    outcomes, numbers = outcomes_of_hits(
-        {names[figure].format(part): Outcomes(hits, number_texts(texts))}
-    )
+    outcomes = {names[figure].format(part): Outcomes(hits, number_texts(texts))}
+    parts = parts_of_hits(outcomes, {f"{figure}/{part}": [key] * items})
     cost = {"minutes": minutes, "memory": 1e9, "disk": 1e6}
-    return Measured(
-        {"bli/coverage_distinct": 0.5},
-        outcomes,
-        dict.fromkeys(outcomes, key),
-        cost,
-        "5 steps",
-        items=numbers,
-        reading="by words",
-    )
+    return Measured({"bli/coverage_distinct": 0.5}, parts, cost, "5 steps", reading="by words")
 
 
 def joined(*parts):
     """Measurements of several parts."""
-    outcomes, items = (
-        {k: v for x in parts for k, v in getattr(x, name).items()} for name in ("outcomes", "items")
-    )
-    return Measured({}, outcomes, dict.fromkeys(outcomes, "k"), parts[0].cost, items=items)
+    return Measured({}, {k: v for x in parts for k, v in x.parts.items()}, parts[0].cost)
 
 
 def comparison(**runs):
@@ -145,6 +133,36 @@ def test_only_the_same_items_are_compared():
     assert figures.FORMS["points"](0.035) == "+3.5"
 
 
+def of_words(words, right):
+    """Measurements of words, of which some are right."""
+    hits = np.array([word in right for word in words])
+    texts = [word.casefold() for word in words]
+    outcomes = {"bli/zh-en/p@1_csls_distinct": Outcomes(hits, number_texts(texts))}
+    return Measured({}, parts_of_hits(outcomes, {"induction/zh-en": texts}), {})
+
+
+def test_systems_are_compared_over_the_words_that_both_have():
+    """A downloaded model cut one of 1,500 words otherwise, and the whole direction was left out."""
+    words = [f"w{n}" for n in range(30)]
+    # In another order, with one word less and one more.
+    theirs = [*reversed(words[1:]), "other"]
+    found = comparison(rcsls=of_words(words, words[:20]), geomm=of_words(theirs, words[:10]))
+    assert found.value("induction", "rcsls") == pytest.approx(20 / 30)
+    assert found.value("induction", "geomm") == pytest.approx(9 / 30)
+    expected = comparison(
+        rcsls=of_words(words[1:], words[:20]), geomm=of_words(words[1:], words[:10])
+    ).gain("induction", "rcsls", "geomm")
+    assert expected.value == pytest.approx(10 / 29)
+    assert found.gain("induction", "rcsls", "geomm") == pytest.approx(expected)
+    # A word of two rows is two items, in the order of the rows.
+    twice = comparison(
+        rcsls=of_words([*words, "W3"], words), geomm=of_words([*words, "W3"], words[:-1])
+    )
+    assert twice.gain("induction", "rcsls", "geomm").value == pytest.approx(1 / 31)
+    few = comparison(rcsls=of_words(words, words), geomm=of_words(words[:26], words))
+    assert few.gain("induction", "rcsls", "geomm") is None
+
+
 def test_the_correction_is_holms():
     found = comparison(rcsls=run(0.62, seed=1), geomm=run(0.55, seed=2), mlm=run(0.45, seed=3))
     pairs = ("rcsls", "mlm"), ("geomm", "mlm"), ("rcsls", "geomm")
@@ -223,8 +241,7 @@ def test_a_system_that_sees_the_tests_is_never_the_best():
 def test_the_last_row_has_the_chance_levels():
     some = {"retrieval/chance": 0.01, "xnli/de/majority": 0.3, "xnli/fr/majority": 0.4}
     made = joined(run(0.5), run(0.5, part="fr"))
-    made.outcomes.update({f"xnli/{x}": made.outcomes["retrieval/fr"] for x in ("de", "fr")})
-    made.keys.update({"xnli/de": "k", "xnli/fr": "k"})
+    made.parts.update({f"xnli/{x}": made.parts["retrieval/fr"] for x in ("de", "fr")})
     made.figures.update(some)
     chosen = {"rcsls": systems.SYSTEMS["rcsls"]}
     found = Comparison(chosen, {"rcsls": [made]}, {"xnli": "Entailment", "pos": "Parts of speech"})
@@ -268,15 +285,6 @@ def test_measurements_are_the_same_from_their_file(tmp_path):
     made, path = run(0.5), str(tmp_path / "x.npz")
     made.save(path)
     again = load(path)
-    assert (again.figures, again.keys, again.cost, again.used) == (
-        made.figures,
-        made.keys,
-        made.cost,
-        made.used,
-    )
-    for name in ("outcomes", "items"):
-        ours, theirs = getattr(again, name), getattr(made, name)
-        np.testing.assert_array_equal(ours["retrieval/de-en"], theirs["retrieval/de-en"])
-    made.items.clear()  # measured by an earlier version
-    made.save(path)
-    assert load(path).numbers("retrieval/de-en").tolist() == list(range(400))
+    assert (again.figures, again.cost, again.used) == (made.figures, made.cost, made.used)
+    for ours, theirs in zip(made.parts["retrieval/de-en"], again.parts["retrieval/de-en"]):
+        np.testing.assert_array_equal(ours, theirs)
