@@ -309,7 +309,7 @@ def test_a_task_a_backbone_an_objective_and_an_evaluator_train(tmp_path, capsys)
 def test_the_headline_of_an_evaluator_is_compared():
     evaluator = Evaluator(context=Context(languages=("de", "en")))
     list(evaluator.run(StaticSpaces({"de": words_of("de")}, {}, {}, "de").encoder()))
-    parts = measured.parts_of_hits(evaluator.outcomes, {})
+    parts = measured.parts_of_hits(evaluator.outcomes)
     cost = dict.fromkeys(("minutes", "wall_minutes", "memory", "disk"), 1.0)
     one = measured.Measured({}, parts, cost)
     chosen = {"floor": systems.SYSTEMS["floor"]}

@@ -195,10 +195,10 @@ def _rounded(value: Any) -> Any:
 
 
 def value_and_error(figure: Any) -> tuple[float | None, float | None]:
-    """A figure of a row, and half of its interval; None where it has none."""
+    """A figure of a row, and its distance to the farther end of its interval; None where it has none."""
     if isinstance(figure, list):
         value, low, high = figure
-        return value, (high - low) / 2
+        return value, max(high - value, value - low)  # one end may stand at 0 or 1
     return figure, None
 
 

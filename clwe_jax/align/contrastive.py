@@ -139,7 +139,7 @@ class Contrastive(ContrastiveOptions):
     def _batches(
         self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, rng: np.random.Generator
     ) -> Iterator[BatchSides]:
-        """Batches of equally many pairs, each with its negatives; the last few pairs are left out."""
+        """Batches of equally many pairs, each with its negatives; the pairs of the last, smaller one are left out."""
         size = min(self.batch_size, len(pairs))
         for first in range(0, len(pairs) - size + 1, max(size, 1)) if size else ():
             rows = pairs[first : first + size]

@@ -47,7 +47,7 @@ class Capabilities:
 
     def __init__(self, loaded: LoadedEncoder | LabelsText):
         self._loaded = loaded
-        # Batch size -> encoder: each counts the sentences that it cut, and warns of them once.
+        # (batch size, own reading) -> encoder: each counts the sentences that it cut, and warns of them once.
         self._encoders: dict[tuple[int, bool], PoolsTexts] = {}
 
     def need(self, capability: type[_Capability], method: str, **languages: Any) -> _Capability:

@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import json
 import re
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple
 
 import numpy as np
 
@@ -94,16 +94,15 @@ def outcome_patterns() -> list[tuple[str, re.Pattern[str]]]:
     return [(x.key, pattern_of(x.path)) for x in evaluations.every_headline() if x.key]
 
 
-def parts_of_hits(
-    outcomes: Mapping[str, Outcomes], texts: Mapping[str, Sequence[str]]
-) -> dict[str, PartOutcomes]:
-    """The outcomes of evaluators, as `Measured.parts`; items without texts are equal all or none."""
+def parts_of_hits(outcomes: Mapping[str, Outcomes]) -> dict[str, PartOutcomes]:
+    """The outcomes of evaluators, as `Measured.parts`."""
     parts = {}
     for name, pattern in outcome_patterns():
         for path, found in outcomes.items():
             if match := pattern.fullmatch(path):
-                part = f"{name}/{match[1]}"
-                whole = hashlib.sha256(found.items.tobytes()).hexdigest()
-                keys = key_texts(texts.get(part) or [whole] * len(found.items))
-                parts[part] = PartOutcomes(found.counts, found.items, keys)
+                keys = found.keys
+                if keys is None:
+                    whole = hashlib.sha256(found.items.tobytes()).hexdigest()
+                    keys = key_texts([whole] * len(found.items))
+                parts[f"{name}/{match[1]}"] = PartOutcomes(found.counts, found.items, keys)
     return parts

@@ -27,6 +27,7 @@ from clwe_jax.encoders.protocols import Encoder, HasObjective
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
 from clwe_jax.runs import environment, record
+from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.pretrain import PretrainRun
@@ -126,6 +127,8 @@ def _describe_training(run: options.Run | None) -> str:
         return text + (", vectors at the start" if run.init.embeddings else "")
     if isinstance(run, StaticRun) and run.static.training != "dictionary":
         return f"{run.embeddings.epochs or '5 to 15'} passes over the text"
+    if isinstance(run, ClcrRun):  # of a budget of its own
+        return f"two language models of {run.clcr.encoder.steps:,} steps each"
     return ""
 
 
@@ -154,19 +157,13 @@ def _evaluate(
         tokenizer=tokenizer,
         sample={language: list(corpus.lines(language, max_bytes)) for language in languages},
         domains=tuple(filter(None, config.data.pocket_domains.split(","))),
-        seed=config.seed,
     )
     names = set(registry.TABLES["evaluator"])
     if not isinstance(getattr(run, "objective", None), SenseLossOptions):
         names -= {"senses", "wsd"}  # they measure sense vectors
     named_evaluators = evaluators.build(config.evals, context, folders, names)
-    figures, rows = evaluators.measure(named_evaluators, encoder)
-    # Systems spell words in their own ways: those of equal spelling are compared.
-    words: dict[str, list[str]] = {}
-    for row in rows:
-        if row["distinct"]:
-            words.setdefault(f"induction/{row['pair']}", []).append(row["word"].casefold())
-    parts = measured.parts_of_hits(evaluators.outcomes(named_evaluators), words)
+    figures, _ = evaluators.measure(named_evaluators, encoder)
+    parts = measured.parts_of_hits(evaluators.outcomes(named_evaluators))
     return Measured(figures, parts, {}, reading=describe_reading(encoder))
 
 

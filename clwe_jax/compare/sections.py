@@ -13,8 +13,8 @@ from clwe_jax.report.headline import Headline
 
 _ONE_SEED = " Each system was trained once: another seed may change an order."
 _OTHER_ITEMS = (
-    " Two systems are compared over the test items that both have, and 'not compared' where these are less than "
-    "nine tenths: their languages differ, or how they spell test words, such as capitals."
+    " Two systems are compared over the test items that both have, without directions where these are less than nine "
+    "tenths: their languages differ, or how they spell test words, such as capitals. Without any they are 'not compared'."
 )
 _COSTS = {
     "minutes": Column("Processor minutes"),
@@ -78,14 +78,15 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
     several = settings.seeds > 1
     text = (
         "All systems learn from the same text and dictionary, without published weights; only models that you gave are "
-        "measured as they are. On the embedded world, text that the program writes by a grammar, figures say how "
+        "measured as they are, and their costs leave out their own pretraining, often on far more text. On the embedded world, text that the program writes by a grammar, figures say how "
         f"systems compare, not how they do on real text. The budget of training is {budget}; warm models also train "
         "vectors first and end with a short finish.\n"
         f"Below a figure stands its 95% interval over {_SEEDED[several]}.{legend}\n"
         "Retrieval: nearest sentence by cosine, or by CSLS, with the vectors that `encode` gives. Induction: P@1 by CSLS "
         "over all test words that have a translation of another spelling (one of the same spelling does not count). "
-        "Tasks: labels are learned in one language, the figure is the mean of the others. Chance: one over the number "
-        "of candidates; of a task, the share of the label that is most frequent in training."
+        "Tasks: F1 of names, accuracy of the others; labels are learned in one language, the figure is the mean of the "
+        "others. Chance: one over the number of candidates; of a task, the share of the label that is most frequent in "
+        "training. A task's figure may be below it: its labels have not crossed the languages."
     )
     if several:
         text += f" Figures and costs are means of {settings.seeds} seeds."

@@ -45,7 +45,8 @@ def _of_language(dictionary: Vectors, trained: Vectors, length: float) -> Vector
     for vectors in (dictionary, trained):
         if vectors.counts is not None:
             rows = vectors.rows(keys)
-            counts[rows >= 0] = vectors.counts[rows[rows >= 0]]
+            # The trained vectors' counts may be of a sample of the text, the dictionary's of the whole text.
+            counts[rows >= 0] = np.maximum(counts[rows >= 0], vectors.counts[rows[rows >= 0]])
     order = np.argsort(-counts, kind="stable")
     keys = [keys[row] for row in order.tolist()]
     joined = np.zeros((len(keys), dictionary.dim + trained.dim), np.float16)

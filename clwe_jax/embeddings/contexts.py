@@ -40,7 +40,7 @@ def vectors(
       seed: of the decomposition.
 
     Returns:
-      The words, most frequent first, and their vectors, float32 [N, min(dim, N)]; words without a context
+      The words, most frequent first, and their vectors, float32 [N, at most dim]; words without a context
       that says anything are left out.
     """
     ids = ids[:_RUNNING]

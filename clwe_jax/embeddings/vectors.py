@@ -15,7 +15,6 @@ from clwe_jax import atomic
 from clwe_jax.embeddings.packed import Packed
 from clwe_jax.text.words.characters import has_letter_or_digit
 
-_VERSION = 1
 _ALIGNMENT = 64  # bytes; the numbers of an array start at a multiple, to be memory-mapped
 _EXTRA = 0x4C43  # private id of the padding among zip's extra fields
 _DAMAGED = (ValueError, KeyError, EOFError, IndexError, TypeError, zipfile.BadZipFile)
@@ -158,7 +157,7 @@ class Vectors:
         encoded = [word.encode("utf-8", errors="replace") for word in self.words]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         faults = {"report": dict(self.report), "examples": dict(self.examples)}
-        facts = {"version": _VERSION, **faults, **(about or {})}
+        facts = {**faults, **(about or {})}
         if self.keys is not None:
             words_and_keys = enumerate(zip(self.words, self.keys))
             facts["keys"] = {str(row): key for row, (word, key) in words_and_keys if word != key}

@@ -55,8 +55,8 @@ def choose_pool(pool: str | None, part: str, known: Sequence[str] = ()) -> str |
         return pool
     if pool in (SIF, INFORMATION) and not weighted:
         raise ValueError(
-            f"pool={pool!r}: this run has kept no counts of words (WORKDIR/{FILE}), because it is older "
-            "than they are or its text is in no files: pool='mean'"
+            f"pool={pool!r}: this model, or one of those beside each other, has no counts of words (WORKDIR/{FILE}): it "
+            "is a downloaded one, an older run, or its text was in no files: pool='mean'"
         )
     names = ", ".join(map(repr, pools))
     raise ValueError(f"pool={pool!r}: expected one of {names}, or None for a vector of each {part}")

@@ -133,7 +133,7 @@ class ConcatenatedEncoder:
         if isinstance(self._second, ComparesWords):
             beside = self._second.compared_words(space.words, language)
         else:
-            [beside] = self._second.of_words([space.words], language)
+            beside = _alone(self._second, space.words, language)
         return dataclasses.replace(space, vectors=self.join(space.vectors, beside, language))
 
     def join(self, first: np.ndarray, beside: np.ndarray, language: str) -> JoinedVectors:
@@ -182,8 +182,7 @@ class ConcatenatedModels(LoadedEncoder):
     def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
         """The frequent words of the second encoder, with their vectors of both."""
         words = self.second.vectors(lang).top(_FREQUENT).words
-        [word_vectors] = self.encoder().of_words([words], lang, reduce=lambda x: select(x, layer))
-        return Vectors(words, word_vectors)
+        return Vectors(words, select(_alone(self.encoder(), words, lang), layer))
 
     def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
         """The vector of a word without context, of both: float32 [D]."""
@@ -195,6 +194,11 @@ class ConcatenatedModels(LoadedEncoder):
         """Both as one encoder of text."""
         parts = (x.encoder(batch_size) for x in (self.first, self.second))
         return ConcatenatedEncoder(*parts, self.weight, self.by_pair, self.means)
+
+
+def _alone(encoder: Encoder, words: Sequence[str], language: str) -> np.ndarray:
+    """The vectors of words without context, [words, layers, D]."""
+    return np.concatenate(encoder.of_words([[word] for word in words], language))
 
 
 class JoinedVectors(np.ndarray):

@@ -75,7 +75,8 @@ def write_vec(
             vectors = dataclasses.replace(vectors, vectors=rows)
         os.makedirs(out, exist_ok=True)
         megabytes = len(vectors) * vectors.dim * _BYTES_OF_NUMBER / 1e6
-        advice = "; --dim=256 or --words=20000 make it smaller" if megabytes > _LARGE else ""
+        smaller = ["--dim=256"] * (vectors.dim > 256) + ["--words=20000"] * (len(vectors) > 20_000)
+        advice = f"; {' or '.join(smaller)} makes it smaller" if megabytes > _LARGE else ""
         logging.info(
             "%s.vec: %s words of %s numbers, about %s MB of text%s",
             code,

@@ -300,8 +300,7 @@ class ModelEncoder:
             for index, word in enumerate(words):
                 pieces = cache.get(word)
                 if pieces is None:
-                    pieces = encoder.tokenizer.encode(word, language)[0]
-                    pieces = cache[word] = (pieces or [encoder.tokenizer.vocabulary.unk_id])[:room]
+                    pieces = cache[word] = encoder.tokenizer.encode_given(word, language)[:room]
                 if len(ids) + len(pieces) > room:
                     rows.append(Row(ids, group_by_word(owners, pool), number))
                     targets.append((place, first, owners))

@@ -41,13 +41,12 @@ def of_sentences(
     rows = _Maker(tokenizer, language)
     # [CLS] and [SEP] take two positions, and the first piece stands behind [CLS].
     room = length - 2
-    unknown = tokenizer.vocabulary.unk_id
     for number, words in enumerate(sentences):
         ids: list[int] = []
         firsts: list[int] = []
         start = 0
         for place, word in enumerate(words):
-            pieces = tokenizer.encode(word, language)[0] or [unknown]
+            pieces = tokenizer.encode_given(word, language)
             if len(pieces) > room:
                 pieces = pieces[:room]
                 rows.cut["words longer than a row"] += 1

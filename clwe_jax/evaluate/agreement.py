@@ -20,10 +20,12 @@ class Outcomes(NamedTuple):
       items: numbers, uint16 [N]: items of one number, also of two test sets, share a sentence or a word,
         and are no independent observations. A few numbers stand for two; then the test is a little
         less sure than it could be.
+      keys: of the items' texts, uint32 [N] (`key_texts`); None: equal in two runs are all of them or none.
     """
 
     right: np.ndarray
     items: np.ndarray
+    keys: np.ndarray | None = None
 
     @property
     def counts(self) -> np.ndarray:

@@ -22,7 +22,7 @@ from clwe_jax.align import csls, ranks
 from clwe_jax.encoders.encode import Layer, select_layer
 from clwe_jax.encoders.protocols import Encoder, WordSample, WordSpace
 from clwe_jax.evaluate import bli_page, tags
-from clwe_jax.evaluate.agreement import Outcomes, number_texts
+from clwe_jax.evaluate.agreement import Outcomes, key_texts, number_texts
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.induced import TOPS, WordInduction, Places, precision
 from clwe_jax.options import section
@@ -149,16 +149,19 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         induced = WordInduction(test, source, target, tags_of)
         all_places = None
         items = number_texts(_shared_words(test))
+        # Systems spell words in their own ways.
+        keys = key_texts(map(str.casefold, test.entries))
         for method in self._methods:
             places = self._places(method, induced, source, target, self.layer, shared)
             if all_places is None or method == "csls":
                 all_places = places.all
             path = f"bli/{test.name}/p@1{SUFFIXES[method]}"
-            self.outcomes[path] = Outcomes(places.all == 1, items)
+            self.outcomes[path] = Outcomes(places.all == 1, items, keys)
             distinct = induced.has_other_spelling
             if distinct.any():
                 is_right = places.distinct[distinct] == 1
-                self.outcomes[f"{path}_distinct"] = Outcomes(is_right, items[distinct])
+                found = Outcomes(is_right, items[distinct], keys[distinct])
+                self.outcomes[f"{path}_distinct"] = found
             yield from induced.figures(SUFFIXES[method], places)
         yield from induced.counts()
         yield "chance", 1 / target.frequent_count

@@ -25,7 +25,6 @@ class Context:
       heldout: language -> its held-out batches, with this host's rows.
       sample: language -> lines of text in which words get their contextual vectors.
       domains: domains of the embedded world's text; empty: all.
-      seed: the run's seed.
       layers: number of vectors of a word, as of `protocols.Encoder`; None where it is not known.
     """
 
@@ -37,7 +36,6 @@ class Context:
     heldout: Mapping[str, Sequence[Batch]] = dataclasses.field(default_factory=dict)
     sample: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     domains: Sequence[str] = ()
-    seed: int = 0
     layers: int | None = None
 
     def read_pairs(

@@ -31,7 +31,11 @@ from clwe_jax.text.corpus import corpora
 from clwe_jax.text.dictionary.merged import Dictionary
 from clwe_jax.text.vocab import hf_tokenizer, whole_words
 from clwe_jax.text.vocab.base_vocab import Vocabulary
-from clwe_jax.text.vocab.subword_vocab import SPACE_MARK
+from clwe_jax.text.vocab.subword_vocab import (
+    SPACE_MARK,
+    SentencePieceVocabulary,
+    WordPieceVocabulary,
+)
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 
 _MIN_COUNT = 2  # of a form in the text
@@ -69,12 +73,14 @@ def teach(
         it begins with, if that is most of it.
 
     Raises:
-      ValueError: the dictionary has no pair of a language with `known`, or no new word.
+      ValueError: another vocabulary, the dictionary has no pair of a language with `known`, or no new word.
 
     Languages that spell a word alike share its piece, with the mean of all translations.
     """
     _, tokenizer, variables = loaded
     vocabulary = tokenizer.vocabulary
+    if not isinstance(vocabulary, WordPieceVocabulary | SentencePieceVocabulary):
+        raise ValueError("words can be taught to encoders with WordPiece or a unigram model alone")
     rows: dict[str, list[np.ndarray]] = {}
     table = np.asarray(variables["params"]["backbone"]["token_embedding"])
     skipped_count = 0

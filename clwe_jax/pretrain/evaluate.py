@@ -53,7 +53,7 @@ class Evaluation(Job):
         run_text = inputs.open_run_text(self.config, self.workdir)
         heldout = inputs.build(self.config, run_text).heldout
         suite = evaluators.build(
-            self.config.evals, inputs.context(self.config.seed, run_text, heldout), run_text.folders
+            self.config.evals, inputs.context(run_text, heldout), run_text.folders
         )
         encoder = ModelEncoder(
             model.objective,

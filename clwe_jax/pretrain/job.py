@@ -161,7 +161,7 @@ class Pretraining(Job):
             vocabulary.specials,
             opened.inputs.labels,
         )
-        context = inputs.context(config.seed, run_text, opened.inputs.heldout)
+        context = inputs.context(run_text, opened.inputs.heldout)
         suite = evaluators.build(config.evals, context, run_text.folders)
         encoder = ModelEncoder(objective, run_text.tokenizer, {}, frequencies=run_text.frequencies)
         if jax.default_backend() == "cpu":

@@ -117,7 +117,7 @@ class Projection(Job):
             run_text.dictionary,
             run_text.frequencies,
             run_text.folders,
-            inputs.context(self.config.seed, run_text),
+            inputs.context(run_text),
         )
 
     def _fit(self, spaces: ProjectionSpaces) -> ProjectionMaps:
@@ -251,7 +251,6 @@ class PairProjection(Projection):
             normalizer=normalizer,
             sample=sample,
             domains=next(iter(run_texts.values())).domains,
-            seed=self.config.seed,
         )
         texts = {language: run_text.corpus for language, run_text in run_texts.items()}
         counts = frequencies.join_counts(run_text.frequencies for run_text in run_texts.values())

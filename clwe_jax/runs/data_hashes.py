@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import glob
 import hashlib
 import os
 import re
@@ -14,6 +15,7 @@ from absl import logging
 
 from clwe_jax.runs.environment import ROOT
 from clwe_jax.text import leaks
+from clwe_jax.text.corpus import parallel_files
 from clwe_jax.text.unpacking import is_readable
 
 _PACKAGE = os.path.join(os.path.realpath(ROOT), "clwe_jax")
@@ -68,18 +70,26 @@ def _paths(value: str, names_place: bool) -> Iterator[str]:
         return next(filter(is_data, [part, *(part[mark.end() :] for mark in marks)]), "")
 
     def is_data(path: str) -> bool:
-        return path == POCKET or (
-            os.path.exists(path) and (names_place or path != value or os.sep in path or "." in path)
-        )
+        if names_place:
+            return path == POCKET or bool(_list_files(path))
+        return os.path.exists(path) and (path != value or os.sep in path or "." in path)
 
     single = path_in(value)
     yield from [single] if single else filter(None, map(path_in, value.split(",")))
 
 
+def _list_files(path: str) -> list[str]:
+    """The files of a place: of a file, a folder, or the beginning of their names; `@JOH` may follow."""
+    place = parallel_files.split_place(path)[0]
+    if os.path.exists(place):
+        return list(leaks.files([place]))
+    return sorted(glob.glob(glob.escape(place) + ".*")) if place else []
+
+
 def _hash_content(path: str) -> dict[str, Any]:
     """'bytes' and 'hash' of a file, or of all files of a folder."""
     names = [os.path.join(path, name) for name in ("config.json", "results.json")]
-    files = names[:1] if all(map(os.path.exists, names)) else list(leaks.files([path]))
+    files = names[:1] if all(map(os.path.exists, names)) else _list_files(path)
     digest = hashlib.sha256()
     size = 0
     for file in files:

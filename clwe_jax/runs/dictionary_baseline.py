@@ -37,7 +37,7 @@ def measure_run(config: PretrainRun, run_text: RunText, workdir: str) -> dict[st
     Args:
       workdir: holds the cache of the dictionary.
     """
-    context = inputs.context(config.seed, run_text)
+    context = inputs.context(run_text)
     suite = evaluators.build(
         config.evals, context, run_text.folders, names=evaluations.names_with_floor()
     )

@@ -195,7 +195,7 @@ def pool_weights(settings: FinishOptions, run_text: RunText) -> np.ndarray | Non
     return weights
 
 
-def context(seed: int, run_text: RunText, heldout: Mapping[str, Sequence[Batch]] = {}) -> Context:
+def context(run_text: RunText, heldout: Mapping[str, Sequence[Batch]] = {}) -> Context:
     """The attributes of a run that its evaluators share."""
     return Context(
         languages=run_text.languages,
@@ -204,7 +204,6 @@ def context(seed: int, run_text: RunText, heldout: Mapping[str, Sequence[Batch]]
         heldout=heldout,
         sample=run_text.sample,
         domains=run_text.domains,
-        seed=seed,
     )
 
 

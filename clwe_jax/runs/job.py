@@ -205,7 +205,9 @@ class Job:
 
     def _has_trained(self) -> bool:
         """Whether the folder holds steps of training or a result that is kept."""
-        for folder, _, names in os.walk(self.workdir):
+        for folder, steps, names in os.walk(self.workdir):
+            if os.path.basename(folder) == "checkpoints" and any(map(str.isdigit, steps)):
+                return True
             if any(name.endswith(cached.RECORD) for name in names):
                 return True
             if metrics.FILE in names and os.path.getsize(os.path.join(folder, metrics.FILE)):

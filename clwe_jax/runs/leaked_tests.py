@@ -30,8 +30,12 @@ def _find_text(place: str, languages: Sequence[str]) -> Iterable[str]:
 
 def _find_pairs(place: str, languages: Sequence[str]) -> Iterable[str]:
     bitexts, _ = parallel_files.find(place, languages, "pairs")
+    return set().union(*(bitext.paths for bitext in bitexts))
+
+
+def _find_test_pairs(place: str, languages: Sequence[str]) -> Iterable[str]:
     # Verses that are held out stand in a file that is learned from.
-    return set().union(*(bitext.paths for bitext in bitexts if not bitext.selection.parts))
+    return [] if parallel_files.split_place(place)[1].parts else _find_pairs(place, languages)
 
 
 def _find_dictionaries(place: str, languages: Sequence[str]) -> Iterable[str]:
@@ -55,7 +59,7 @@ _LEARNED: dict[tuple[str, str], tuple[str, Finder]] = {
     ("clcr", "parallel"): ("parallel", _find_pairs),
 }
 # Evaluators, whose other tests are all files of their folders.
-_TESTS: dict[str, Finder] = dict.fromkeys(("retrieval", "bleu", "mining"), _find_pairs)
+_TESTS: dict[str, Finder] = dict.fromkeys(("retrieval", "bleu", "mining"), _find_test_pairs)
 _POCKET_TESTS = "retrieval"
 _KEPT = "leaks.json"  # the line in the run's folder, for the next report
 # Bytes of each file that are read: some seconds beside a training. Those of the embedded world are small runs'.
@@ -91,7 +95,7 @@ def describe(values: Mapping[str, Any], workdir: str) -> str:
     text_files = list(dict.fromkeys(itertools.chain.from_iterable(text.values())))
     test_files = list(dict.fromkeys(itertools.chain.from_iterable(tests.values())))
     limit = _MOST_OF_POCKET if all(place.startswith(pocket) for place in text) else _MOST
-    arguments = [f"--text={','.join(text)}", f"--tests={','.join(tests)}"]
+    arguments = [f"--text={_name(text)}", f"--tests={_name(tests)}"]
     command = f"clwe-jax leaks {shlex.join(arguments)}"
     return CachedResult(
         os.path.join(workdir, _KEPT),
@@ -114,6 +118,12 @@ def _files_by_place(
             if paths:
                 files.setdefault(place, []).extend(paths)
     return files
+
+
+def _name(files: Mapping[str, Sequence[str]]) -> str:
+    """The places, or their files where a place is no name of a file or folder (DIR/train, DIR@JOH)."""
+    existing = ([x] if os.path.exists(x) else paths for x, paths in files.items())
+    return ",".join(itertools.chain.from_iterable(existing))
 
 
 def _find_files(find: Finder, place: str, languages: Sequence[str]) -> list[str]:

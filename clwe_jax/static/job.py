@@ -160,12 +160,7 @@ class Static(Job):
         dictionary = training_dictionary.load(config, folders, self.workdir, normalizer)
         tests = lexica.tests(config, folders, normalizer)
         tested = training_dictionary.count_tested(dictionary, tests)
-        context = Context(
-            languages=languages,
-            normalizer=normalizer,
-            pairs=options.pairs(config),
-            seed=config.seed,
-        )
+        context = Context(languages=languages, normalizer=normalizer, pairs=options.pairs(config))
         measurements = evaluators.build(config.evals, context, folders)
         trainer = None
         if not self._uses_given_vectors:

@@ -196,7 +196,9 @@ class Trainer:
         record = made_with.of_meanings(self.config)
         vectors = self._keep("meanings.npz", record, make, Vectors)
         rows = vectors.rows(words)
-        return vectors.vectors[rows] * (rows >= 0)[:, None]
+        meanings_of_words = np.zeros((len(words), vectors.dim), np.float32)
+        meanings_of_words[rows >= 0] = vectors.vectors[rows[rows >= 0]]
+        return meanings_of_words
 
     def _compute_meanings(self, words: Sequence[str]) -> Vectors:
         settings = self.config.static.words

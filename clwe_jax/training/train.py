@@ -45,7 +45,7 @@ class FitResult:
       skipped: number of steps that were not applied, over all starts.
       evaluations: the evaluators' last figures, by metric path.
       train: the last logged training metrics, by metric path, over all starts.
-      initial: the record of `init.Initial.into`; None where initialisers made all parameters.
+      initial: the record of `init.Initial.apply_to`; None where initialisers made all parameters.
       compile_seconds: time of compiling the training step.
       tokens_per_second, steps_per_second: speed of this start, without evaluation and checkpoints;
         0 where it took no step.

@@ -8,7 +8,7 @@ import pytest
 from clwe_jax.compare import sections, summary, systems
 from clwe_jax.compare.measured import Measured, load, parts_of_hits
 from clwe_jax.compare.orders import Comparison
-from clwe_jax.evaluate.agreement import Outcomes, number_texts
+from clwe_jax.evaluate.agreement import Outcomes, key_texts, number_texts
 from clwe_jax.options.compare import CompareOptions
 from clwe_jax.report import figures
 
@@ -20,8 +20,8 @@ def run(
     hits = np.random.default_rng(seed).random(items) < share
     names = {"retrieval": "retrieval/{}/mean", "induction": "bli/{}/p@1_csls_distinct"}
     texts = (f"{'' if shared else part}{n}" for n in range(items))
-    outcomes = {names[figure].format(part): Outcomes(hits, number_texts(texts))}
-    parts = parts_of_hits(outcomes, {f"{figure}/{part}": [key] * items})
+    of_items = Outcomes(hits, number_texts(texts), key_texts([key] * items))
+    parts = parts_of_hits({names[figure].format(part): of_items})
     cost = {"minutes": minutes, "memory": 1e9, "disk": 1e6}
     return Measured({"bli/coverage_distinct": 0.5}, parts, cost, "5 steps", reading="by words")
 
@@ -137,8 +137,8 @@ def of_words(words, right):
     """Measurements of words, of which some are right."""
     hits = np.array([word in right for word in words])
     texts = [word.casefold() for word in words]
-    outcomes = {"bli/zh-en/p@1_csls_distinct": Outcomes(hits, number_texts(texts))}
-    return Measured({}, parts_of_hits(outcomes, {"induction/zh-en": texts}), {})
+    of_items = Outcomes(hits, number_texts(texts), key_texts(texts))
+    return Measured({}, parts_of_hits({"bli/zh-en/p@1_csls_distinct": of_items}), {})
 
 
 def test_systems_are_compared_over_the_words_that_both_have():

@@ -50,6 +50,13 @@ def test_each_word_has_the_parts_that_know_it():
     np.testing.assert_allclose(np.linalg.norm(rows["haus"][6:]), 0.5, rtol=1e-3)
 
 
+def test_counts_of_the_whole_text_order_words_that_a_sample_has_too():
+    dictionary = _made(0, "de", words=("often", "seldom"), counts=(200, 30))
+    trained = _made(1, "de", width=4, words=("often", "other"), counts=(20, 15))
+    found = concatenate.vectors(dictionary, trained, 0.5)["de"]
+    assert found.words == ["often", "seldom", "other"] and found.counts.tolist() == [200, 30, 15]
+
+
 def test_words_meet_by_their_keys_and_stay_as_they_are_written():
     dictionary = _made(0, "de", words=("don't", "m2", "haus"), counts=(8, 5, 2))
     given = Vectors(["dach", "don’t", "m²", "m2"], np.eye(4, dtype=np.float32))

@@ -8,7 +8,7 @@ from clwe_jax.embeddings import ngrams
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import beside_weights, load
 from clwe_jax.encoders.encode import select_layer
-from clwe_jax.encoders.concatenated import ConcatenatedEncoder, ConcatenatedModels
+from clwe_jax.encoders.concatenated import ConcatenatedEncoder, ConcatenatedModels, unit_rows
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.protocols import Encoder, Truncates
 from clwe_jax.encoders.spaces import StaticSpaces
@@ -179,6 +179,18 @@ def test_words_in_context_have_the_vectors_of_both(parts):
     of_haus = space.vectors[space.index["haus"]]
     lengths = np.linalg.norm(of_haus[:, :24], axis=-1, keepdims=True)
     np.testing.assert_allclose(of_haus[:, 24:], lengths * expected, rtol=1e-5)
+
+
+def test_words_are_read_without_the_words_beside_them(parts):
+    """Up to 20,000 words were read as one sentence."""
+    first, _ = parts
+    both = ConcatenatedEncoder(first, first, WEIGHT)
+    space = both.vocabulary("de", ["haus", "hund"])
+    for word in ("haus", "hund"):
+        [[alone]] = first.of_words([[word]], "de")
+        found = space.vectors[space.index[word]][:, 24:]
+        expected = unit_rows(select_layer(alone, "mean_last4"))
+        np.testing.assert_allclose(unit_rows(found), np.tile(expected, (3, 1)), atol=1e-5)
 
 
 def test_single_words_of_a_second_static_run_have_a_share_of_their_guess():

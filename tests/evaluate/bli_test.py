@@ -384,7 +384,7 @@ def test_outcomes_are_those_of_the_figures(tmp_path):
     assert figures["bli/de-en/p@1"] == 4 / 6 and figures["bli/de-en/p@1_distinct"] == 1 / 4
     suffixes = ("", "_csls", "_csls_distinct", "_distinct")
     assert sorted(evaluator.outcomes) == [f"bli/de-en/p@1{suffix}" for suffix in suffixes]
-    for path, (right, items) in evaluator.outcomes.items():
+    for path, (right, items, keys) in evaluator.outcomes.items():
         assert right.mean() == figures[path]
         words = "words_distinct" if path.endswith("_distinct") else "words"
         assert len(right) == len(items) == figures[f"bli/de-en/{words}"]

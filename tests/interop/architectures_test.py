@@ -356,6 +356,18 @@ def test_what_ours_cannot_hold_is_refused(change, message, tmp_path):
         configuration.describe(str(tmp_path))
 
 
+def test_given_words_have_the_pieces_that_they_have_in_text(tmp_path):
+    """Without the space before it a word was glued to the one before."""
+    make_tokenizer(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "modernbert"}', encoding="utf-8")
+    tokenizer = hf_tokenizer.tokenizer(str(tmp_path), ("en",))
+    words = LINES[0].split()[:4]
+    in_text = tokenizer.encode(f" {' '.join(words)}", "en")[0]
+    found = piece_rows.of_sentences(tokenizer, [words], "en", 64).columns["inputs"][0]
+    assert list(found[1 : 1 + len(in_text)]) == in_text
+    assert in_text != [x for word in words for x in tokenizer.encode(word, "en")[0]]
+
+
 def test_a_tokenizer_without_a_piece_for_padding_is_refused(tmp_path):
     make_tokenizer(tmp_path)
     spec = pathlib.Path(tmp_path / "tokenizer.json").read_text(encoding="utf-8")

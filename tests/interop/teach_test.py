@@ -11,6 +11,10 @@ from clwe_jax import api
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.interop import huggingface, teach
 from clwe_jax.text.dictionary.merged import Dictionary
+from clwe_jax.text.vocab.tokenizer import Tokenizer
+from clwe_jax.text.vocab.word_vocab import WordVocabulary
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
 from tests.interop.reading_test import add_modules
 
 KNOWN = ["the bank.", "un, the banks", "unba"]
@@ -101,6 +105,10 @@ def test_a_dictionary_of_other_languages_and_known_words_are_refused(loaded):
         teach.teach(loaded, dictionary(("una", "bank")), ["hsb"], known="fr")
     with pytest.raises(ValueError, match="nothing to teach"):
         teach.teach(loaded, dictionary(("bank", "bank")), ["hsb"])
+    words = WordVocabulary(["<S>", "</S>", "<UNK>", "bank"])
+    others = loaded._replace(tokenizer=Tokenizer(("en", "hsb"), Normalizer(), Segmenter({}), words))
+    with pytest.raises(ValueError, match="WordPiece or a unigram model alone"):
+        teach.teach(others, dictionary(("una", "bank")), ["hsb"])
 
 
 def run_command(folder):

@@ -260,7 +260,7 @@ def test_the_expected_time_grows_with_the_text_and_with_the_steps(config, tmp_pa
 class Failing(Counting):
     """Writes into the folder in its first stage, and fails in the second, perhaps in training."""
 
-    trains = False
+    trains = ""
 
     def stages(self):
         return [Stage("write", self._write_files), Stage("fail", self._fail)]
@@ -268,8 +268,10 @@ class Failing(Counting):
     def _write_files(self):
         (pathlib.Path(self.workdir) / "vocab").mkdir()
         (pathlib.Path(self.workdir) / "vocab" / "text.json").write_text("{}")
-        if self.trains:
-            (pathlib.Path(self.workdir) / "metrics.jsonl").write_text("{}\n")
+        if self.trains == "metrics.jsonl":
+            (pathlib.Path(self.workdir) / self.trains).write_text("{}\n")
+        elif self.trains:
+            (pathlib.Path(self.workdir) / self.trains).mkdir(parents=True)
 
     def _fail(self):
         raise ValueError("the second stage fails")
@@ -289,9 +291,10 @@ def test_a_failed_start_leaves_nothing(config, tmp_path, existed):
     assert Counting(wider, str(folder), []).run()
 
 
-def test_a_failure_in_training_keeps_the_run(config, tmp_path):
+@pytest.mark.parametrize("trains", ["metrics.jsonl", "checkpoints/20"])
+def test_a_failure_in_training_keeps_the_run(config, tmp_path, trains):
     job = Failing(config, str(tmp_path), [])
-    job.trains = True
+    job.trains = trains
     with pytest.raises(ValueError, match="second stage"):
         job.run()
     assert (tmp_path / "config.json").exists() and (tmp_path / "vocab" / "text.json").exists()

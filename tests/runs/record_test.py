@@ -137,6 +137,18 @@ def test_a_folder_named_by_a_bare_word_is_hashed(tmp_path, monkeypatch):
     assert [x["name"] for x in data_hashes.hash_data({"data": "tatoeba"})] == ["tatoeba"]
 
 
+def test_the_beginning_of_names_and_selected_verses_are_hashed(tmp_path):
+    hashes = set()
+    for content in ("1", "2"):
+        for name in ("train.de", "train.en"):
+            (tmp_path / name).write_text(content)
+        for end in ("/train", "@JHN", "@-JHN"):
+            [entry] = data_hashes.hash_data({"data": {"pairs": f"{tmp_path}{end}"}})
+            assert entry["name"] == f"{tmp_path}{end}".rpartition("/")[2] and entry["bytes"] == 2
+            hashes.add((entry["name"], entry["hash"]))
+    assert len(hashes) == 6
+
+
 def test_hashes_follow_links_to_folders(tmp_path):
     text = tmp_path / "en"
     text.mkdir()

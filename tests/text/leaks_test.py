@@ -149,7 +149,23 @@ def test_a_report_reads_only_the_files_that_the_run_reads(folders, tmp_path):
     for language in ("en", "de"):
         with open(f"{tests}/new.{language}", "w", encoding="utf-8") as file:
             file.write("a line\nanother line")
-    assert "in the 16 lines" in leaked_tests.describe(values, str(tmp_path))
+    line = leaked_tests.describe(values, str(tmp_path))
+    assert (
+        "in the 16 lines" in line and f"--text={text},{tests}/new.de,{tests}/new.en --tests" in line
+    )
+
+
+def test_a_report_looks_at_pairs_without_the_verses_that_are_tested(folders, tmp_path):
+    _, tests = folders
+    text = tmp_path / "bibles"
+    text.mkdir()
+    for name, line in zip(("en.tsv", "de.tsv"), TEXT[0].split("\t")):
+        (text / name).write_text(f"MAT 1:1\t{line}\nJHN 1:1\t{line}\n", encoding="utf-8")
+    values = {
+        "data": {"languages": "en,de", "source": "pairs", "pairs": f"{text}@-JHN"},
+        "evals": {"retrieval": {"data": f"{text}@JHN"}, "similarity": {"data": tests}},
+    }
+    assert "1 of 4 different" in leaked_tests.describe(values, str(tmp_path))
 
 
 def test_a_report_knows_labelled_tests_by_any_code(tmp_path):

@@ -33,6 +33,7 @@ class ParallelSource(sources.BlockSource):
         buffer: size of the shuffle buffer in sentence pairs.
         """
         super().__init__()
+        self._given = tuple(files)
         self._files = tuple(map(unpacked_copy, files))
         self._name = name
         self._number = number
@@ -40,7 +41,7 @@ class ParallelSource(sources.BlockSource):
         self.languages = languages
 
     def list_shards(self, split: str) -> Sequence[str]:
-        return self._files
+        return self._given  # a copy's name changes with the place and the time of the given file
 
     def blocks(
         self, shuffle: bool, seed: int | None, shard: seqio.ShardInfo | None

@@ -126,10 +126,22 @@ def _dictionary_stamps(
 class PiecePipeline(texts.Pipeline):
     """Batches of masked pieces, as `types.piece_shapes` describes them."""
 
-    _SHARED = (*texts.Pipeline._SHARED, "_maker")
+    _SHARED = (*texts.Pipeline._SHARED, "_maker", "_pairs")
 
     def source(self, repeat: bool = True) -> GraphSource:
-        """The batches of `dataset`, with a place that can be saved."""
+        """The batches of `dataset`, with a place that can be saved.
+
+        Raises:
+          ValueError: as of `dataset`; no pair of sentences, or no sentence and its copy, makes a row.
+        """
+        if repeat and (self._pairs or isinstance(self.task, Copies)):
+            rows = self._pair_rows(False) if self._pairs else self._plain_rows(False)
+            # The endless stream would search for ever.
+            if not any(len(some["inputs"]) for some in rows):
+                raise ValueError(
+                    f"{self.task.parallel or 'the text'}: none of its sentences makes a row of this task. All are held out "
+                    "or too short, lack a side, or have no word of the dictionary"
+                )
         counts = PieceCounts(self.tokenizer.languages)
         return GraphSource(
             self.dataset(repeat), counts, COUNTERS, self._fingerprint("pieces", repeat), self.stamps
@@ -168,12 +180,14 @@ class PiecePipeline(texts.Pipeline):
         reads_translations = isinstance(self.task, Copies) and self.task.parallel
         if pair_rows == self.batch_size or reads_translations:
             return _fixed_size(self._pair_rows(repeat), self.batch_size, repeat)
-        rows = self._rows(self._chunks(repeat), self._maker, "rows")
         plain_rows = self.batch_size - pair_rows
-        batches = _fixed_size(rows, plain_rows, repeat)
+        batches = _fixed_size(self._plain_rows(repeat), plain_rows, repeat)
         if pair_rows:
             batches = _alternate(batches, self._pair_rows(), plain_rows, pair_rows)
         return batches
+
+    def _plain_rows(self, repeat: bool) -> tf.data.Dataset:
+        return self._rows(self._chunks(repeat), self._maker, "rows")
 
     def _heldout(self, number: int, text: sources.TextSource, batches: int) -> list[Batch]:
         max_rows = self.batch_size * self.process_count * batches

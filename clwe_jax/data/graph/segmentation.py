@@ -85,10 +85,10 @@ class GraphSegmenter:
         self._stretches = tf.constant(characters.stretch_table())
         self._ends = tf.constant(characters.sentence_end_table())
         self._simplified = None
-        chinese = [number for number, x in enumerate(languages) if is_chinese(x)]
-        if normalizer.simplify_chinese and chinese:
+        chinese = list(map(is_chinese, languages))
+        if normalizer.simplify_chinese and any(chinese):
             self._simplified = tf.constant(characters.simplified_table()[alike])
-            self._chinese = chinese[0]
+            self._is_chinese = tf.constant(chinese)
         self._matchers = {
             languages.index(language): _LongestMatch(map(end_syllables, words))
             for language, words in lexicons.items()
@@ -120,7 +120,7 @@ class GraphSegmenter:
         count = tf.size(raw)
         character = tf.gather(self._characters, raw)
         if self._simplified is not None:
-            chinese = tf.equal(tf.gather(languages, line), self._chinese)
+            chinese = tf.gather(self._is_chinese, tf.gather(languages, line))
             character = tf.where(chinese, tf.gather(self._simplified, raw), character)
         if self._marks is not None:
             kind, character = self._marks.join(

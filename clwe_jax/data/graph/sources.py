@@ -9,6 +9,8 @@ from __future__ import annotations
 import abc
 import functools
 import gzip
+import io
+import itertools
 import os
 import re
 from typing import BinaryIO, Mapping, NamedTuple, Sequence
@@ -192,7 +194,9 @@ class LineSource(TextSource):
                         _lines_at(file, k * size // _PLACES, part // _PLACES)
                         for k in range(_PLACES)
                     ]
-            file_lines = [line for line in b"\n".join(texts).split(b"\n") if line]
+            # With the empty lines, which the blocks have too.
+            read = itertools.chain.from_iterable(map(io.BytesIO, texts))
+            file_lines = [line.rstrip(b"\n") for line in read]
             part_bytes = sum(map(len, texts))
             lines[name] = max(len(file_lines) * size / max(part_bytes, 1), 1.0)
             sampled += file_lines

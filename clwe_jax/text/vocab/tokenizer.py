@@ -86,6 +86,12 @@ class Tokenizer:
             index += [number] * len(pieces)
         return ids, index
 
+    def encode_given(self, word: str, language: str) -> list[int]:
+        """The piece ids of a given word, as it stands among others: at least one."""
+        if self.whole_text:  # raw text of one word would be that at the start of a text
+            return self.vocabulary.encode_word(word)
+        return self.encode(word, language)[0] or [self.vocabulary.unk_id]
+
     def encode(self, text: str, language: str) -> tuple[list[int], list[int]]:
         """The piece ids of raw text without special pieces, and the index of each piece's word.
 

@@ -161,6 +161,18 @@ def translated(small, tmp_path_factory):
     return build(small, Copies(parallel=str(folder)), dictionary=None)
 
 
+def test_a_stream_without_a_row_is_refused(small, tmp_path):
+    """It searched for ever."""
+    (tmp_path / "de-en.de").write_text("Ein Satz aus Worten.\n\n" * 20)
+    (tmp_path / "de-en.en").write_text("\nA sentence of words.\n" * 20)
+    with pytest.raises(ValueError, match=f"{tmp_path}: none of its sentences makes a row"):
+        build(small, Copies(parallel=str(tmp_path)), dictionary=None).source()
+    nothing = Dictionary.from_pairs({("de", "en"): [("xyzzy", "plugh")]})
+    whole = nothing.restrict(small.tokenizer.languages)
+    with pytest.raises(ValueError, match="the text: none of its sentences"):
+        build(small, dictionary=whole).source()
+
+
 def test_batches_of_translations(translated):
     batch = next(translated.source())
     assert {len(value) for value in batch.values()} == {16}

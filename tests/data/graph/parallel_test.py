@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import lzma
 
 import numpy as np
 import pytest
@@ -60,6 +61,19 @@ def test_files_are_paired(tmp_path):
     ]
     assert sorted(sum(dealt, [])) == sorted(zip(german, english))
     assert dealt[0] != sorted(dealt[0])
+
+
+def test_a_compressed_side_is_stamped_by_its_own_name(tmp_path, monkeypatch):
+    """Its unpacked copy has another name after the file was moved, and restarts were refused."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name, text in (("de-en.de.xz", b"eins\n"), ("de-en.en.xz", b"one\n")):
+        (tmp_path / name).write_bytes(lzma.compress(text))
+    [source] = parallel.find(str(tmp_path), LANGUAGES, 100).values()
+    assert pairs_of(source) == [("eins", "one")]
+    assert list(source.list_shards("train")) == [
+        str(tmp_path / "de-en.de.xz"),
+        str(tmp_path / "de-en.en.xz"),
+    ]
 
 
 def test_the_beginning_of_the_files_names_is_a_place(tmp_path):

@@ -430,6 +430,11 @@ def test_sample_estimates_the_size(tmp_path):
         file.write("".join(f"{n} {n * n} {n % 7}\n" for n in range(100_000)))
     plain = sources.LineSource([str(tmp_path / "a.txt")], "a", 0, 0).sample()
     assert abs(len(plain.texts) * plain.times / len(lines) - 1) < 0.2
+    # The blocks have the empty lines too.
+    (tmp_path / "c.txt").write_text("\n\n".join(lines) + "\n")
+    sparse = sources.LineSource([str(tmp_path / "c.txt")], "a", 0, 0).sample()
+    assert abs(len(sparse.texts) * sparse.times / (2 * len(lines)) - 1) < 0.2
+    assert 0.4 < np.mean([not x for x in sparse.texts]) < 0.6
     both = sources.LineSource([str(tmp_path / "a.txt"), str(tmp_path / "b.txt.gz")], "a", 0, 0)
     estimate = both.sample().lines
     assert 0.4 < estimate[str(tmp_path / "b.txt.gz")] / 100_000 < 2.5

@@ -187,6 +187,9 @@ def test_simplified_chinese():
     assert graph_words(lines, "zh")[0][0] == "汉语"
     for language in ("en", "zh"):
         assert_equal(python_words, graph_words, lines, language)
+    python_words, graph_words, _ = both(("zh_hans", "zh_hant", "ja"), Normalizer(True, True), {})
+    for language in ("zh_hans", "zh_hant", "ja"):
+        assert_equal(python_words, graph_words, lines, language)
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="no real text beside the project")
