@@ -47,7 +47,13 @@ def measure(asked: Asked, ledger: str = rows.FOLDER) -> bool:
 
     Prints a line a row, with the figures that differ by more than the intervals of both rows. A finished
     run of this commit is not repeated, and an interrupted one goes on; that of another commit is removed first.
+
+    Raises:
+      ValueError: this machine lacks a core.
     """
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        if lacking := set(asked.cores) - os.sched_getaffinity(0):
+            raise ValueError(f"--cores: there is no core {', '.join(map(str, sorted(lacking)))}")
     waiting = collections.deque(choose_rows(rows.read(ledger), asked))
     state = _State(asked.hours * 3600)
     threads = [
@@ -99,14 +105,17 @@ def _work(
                 state.left += 1
                 continue
             state.seconds -= row["seconds"]["processor"]
-        folder, error = _run(row, core, asked.peer)
+        try:
+            folder, error = _run(row, core, asked.peer)
+            new = {} if error else rows.row_of(folder)
+        except (OSError, ValueError) as fault:
+            error = str(fault)
         with state.lock:
             state.done += not error
             state.failed += bool(error)
             if error:
                 print(f"FAILED {row['name']}, seed {row.get('seed', 0)}: {error}", flush=True)
                 continue
-            new = rows.row_of(folder)
             rows.add([folder], ledger)
             print("\n".join(describe_change(row, new)), flush=True)
 

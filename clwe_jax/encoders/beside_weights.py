@@ -101,11 +101,11 @@ def of_run(first: LoadedEncoder, second: LoadedEncoder, names: Sequence[str]) ->
     address = names[0].partition(":")[2]
     folder = encoder_folder(address)
     name = os.path.basename(os.path.normpath(folder))
-    files = itertools.chain.from_iterable(map(encoder_files, names))
+    own = (path for path in encoder_files(names[1]) if not path.endswith(_PAGES))
     store = _Kept(
         os.path.join(workdir, _KEPT, name),
         {"encoder": name + address[len(folder) :], "held_out": held_out},
-        stamps.stamps(path for path in files if not path.endswith(_PAGES)),
+        stamps.stamps(itertools.chain(encoder_files(names[0]), own)),
     )
     encoders = first.encoder(), second.encoder()
     hub = options.languages(config)[0]

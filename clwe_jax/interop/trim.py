@@ -140,7 +140,10 @@ def _renumber(spec: dict[str, Any], numbers: dict[int, int]) -> dict[str, Any]:
             special["ids"] = [numbers[n] for n in special["ids"]]
         for end in {"cls", "sep"} & step.keys():
             step[end] = [step[end][0], numbers[step[end][1]]]
-    return {**spec, "model": model, "added_tokens": tokens, "post_processor": processor or None}
+    changed = {"model": model, "added_tokens": tokens, "post_processor": processor or None}
+    if padding := spec.get("padding"):
+        changed["padding"] = {**padding, "pad_id": numbers[padding["pad_id"]]}
+    return {**spec, **changed}
 
 
 def _rows(

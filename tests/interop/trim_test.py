@@ -145,6 +145,7 @@ def test_steps_of_a_sequence_have_the_new_ids():
     )
     steps = [tokenizers.processors.ByteLevel(), template]
     made.post_processor = tokenizers.processors.Sequence(steps)
+    made.enable_padding(pad_id=made.token_to_id("<end>"), pad_token="<end>", length=99)
     spec = json.loads(made.to_str())
     used = {*made.encode(TEXTS[0]).ids, *(x["id"] for x in spec["added_tokens"])}
     kept = sorted(trim._with_parts(spec["model"], used))

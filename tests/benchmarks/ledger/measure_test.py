@@ -82,6 +82,20 @@ def test_rows_are_measured_again_the_oldest_first(checkout, capsys):
     assert {x["name"]: x["commit"] for x in rows.read(ledger)}["toy kind=old"] == "newer"
 
 
+def test_a_row_that_cannot_be_read_has_failed_and_a_core_must_exist(checkout, monkeypatch, capsys):
+    """A failure in the thread ended it, and the command reported none."""
+    ledger = write(checkout, [row("one", "2020-02-02"), row("two", "2020-01-01")])
+
+    def read(folder):
+        raise ValueError(f"{folder}: damaged")
+
+    monkeypatch.setattr(rows, "row_of", read)
+    assert not measure.measure(measure.Asked("toy *"), ledger)
+    assert "0 rows measured, 2 failed, 0 left" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="no core 9999"):
+        measure.measure(measure.Asked("toy *", cores=(0, 9999)), ledger)
+
+
 def test_a_run_is_kept_if_its_commit_and_commands_are_the_same(tmp_path, monkeypatch):
     now = {"commit": "new", "clean": True}
     monkeypatch.setattr(rows.environment, "commit", lambda: now)
