@@ -132,10 +132,12 @@ def fit(
         if before is not None:
             state = train_state.with_params(state, before.params, tx, mesh)
             state = state.replace(collections=before.collections)
+        unmeasured = 0
         pending = [batch]  # a new run trains on the batch that told the shapes
     else:
         state = restored.state
         meta |= {name: restored.meta[name] for name in _KEPT if name in restored.meta}
+        unmeasured = restored.meta.get("unmeasured", 0)
         pending = _resume_data(source, restored, [batch])
     first_step = int(state.step)
     parameters = train_state.count_parameters(state.params)
@@ -177,11 +179,17 @@ def fit(
             return bool(every_steps) and step % every_steps == 0
 
         def save() -> None:
-            meta.update(first_loss=log.first, train=log.last)
+            meta.update(first_loss=log.first, train=log.last, unmeasured=evaluations.unmeasured)
             checkpointer.save(state, prefetcher.snapshot(), meta, evaluations.of_step)
             # Last, because a run whose config.checkpoint.best names no metric ends here, and resumes with a right one.
             evaluations.best.check(evaluations.figures)
 
+        def run_due(last: int = 0) -> None:
+            due = [evaluator for evaluator in evaluators if is_due(evaluator.every_steps)]
+            evaluations.run(due[-last:], state.variables, step)
+
+        if unmeasured and step < steps:
+            run_due(unmeasured)
         while step < steps and not stop.at(step):
             try:
                 arrays = next(prefetcher)
@@ -208,10 +216,10 @@ def fit(
             # The end, below, evaluates and saves anyway.
             if step == steps:
                 break
-            due = [evaluator for evaluator in evaluators if is_due(evaluator.every_steps)]
-            if due or is_due(options.checkpoint.every_steps):
+            every = [options.checkpoint.every_steps, *(x.every_steps for x in evaluators)]
+            if any(map(is_due, every)):
                 with log.pause(step_metrics):
-                    evaluations.run(due, state.variables, step)
+                    run_due()
                     if is_due(options.checkpoint.every_steps):
                         save()
         log.flush(step)
@@ -258,17 +266,22 @@ class _Evaluations:
     writer: metrics.MetricWriter
     stop: StopSignal
     best: BestMetric
+    unmeasured: int = (
+        0  # the last ones of those that were due: a signal left them to the next start
+    )
     figures: dict[str, float] = dataclasses.field(default_factory=dict)
     of_step: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def run(self, due: Sequence[TrainingEvaluator], variables: Variables, step: int) -> None:
         """Runs evaluators at a step; after a signal the unfinished ones are left to the next start."""
+        self.unmeasured = len(due)
         for evaluator in due:
             figures = {}
             for name, value in evaluator.run(variables, step):
                 figures[name] = float(value)
                 if self.stop.received:
                     return
+            self.unmeasured -= 1
             self.writer.write(step, figures)
             self.figures.update(figures)
             self.of_step.update(figures)

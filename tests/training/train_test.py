@@ -246,6 +246,34 @@ def test_a_signal_saves_and_the_same_call_goes_on(toy, tmp_path, caplog, number)
     assert toy.fit(tmp_path).step == 8
 
 
+def test_an_evaluation_that_a_signal_cut_is_done_by_the_next_start(toy, tmp_path):
+    """The step's figures were lost, and with them the best checkpoint of a fine-tuned model."""
+
+    class Measured:
+        every_steps = 2
+
+        def __init__(self, name, cut_at=0):
+            self.name, self.cut_at = name, cut_at
+
+        def run(self, variables, step):
+            yield f"eval/{self.name}/step", step
+            if step == self.cut_at:
+                os.kill(os.getpid(), signal.SIGTERM)
+            yield f"eval/{self.name}/twice", 2 * step
+
+    def lines(folder):
+        with open(tmp_path / folder / "metrics.jsonl") as file:
+            rows = map(json.loads, file)
+            return [(x["step"], x["name"]) for x in rows if x["name"].startswith("eval/")]
+
+    options = dict(steps=6, checkpoint=dict(every_steps=2))
+    toy.fit(tmp_path / "whole", evaluators=[Measured("a"), Measured("b")], **options)
+    cut = toy.fit(tmp_path / "cut", evaluators=[Measured("a"), Measured("b", 4)], **options)
+    assert cut.step == 4 and not cut.finished
+    assert toy.fit(tmp_path / "cut", evaluators=[Measured("a"), Measured("b")], **options).finished
+    assert sorted(lines("cut")) == sorted(lines("whole"))
+
+
 def test_failed_checkpoints_do_not_stop_training(toy, tmp_path, monkeypatch, caplog):
     free = iter([0, 0, 1 << 40])
     full = lambda path: type("Disk", (), {"free": next(free)})()
