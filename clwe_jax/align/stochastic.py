@@ -103,7 +103,7 @@ def _best_of_both(
 def _similarities(x: Array, y: Array) -> tuple[Array, Array]:
     """Cosines [n, m] and their transpose: top-k over columns would take longer than a copy."""
     scores = x @ y.T
-    return scores, search.module_of(x).array(scores.T, order="C")
+    return scores, scores.T.copy()
 
 
 @search.on_device("k")

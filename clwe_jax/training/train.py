@@ -21,7 +21,8 @@ from clwe_jax.training.step_log import StepLog
 from clwe_jax.training.stop import StopSignal
 from clwe_jax.types import SHARED_KEYS, Batch, BatchSource, Objective, TrainingEvaluator, Variables
 
-_KEPT = ("initial", "first_loss", "train")  # what a checkpoint's meta tells the next start
+# What a checkpoint's meta tells the next start.
+_KEPT = ("initial", "first_loss", "train", "unmeasured")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,12 +133,10 @@ def fit(
         if before is not None:
             state = train_state.with_params(state, before.params, tx, mesh)
             state = state.replace(collections=before.collections)
-        unmeasured = 0
         pending = [batch]  # a new run trains on the batch that told the shapes
     else:
         state = restored.state
         meta |= {name: restored.meta[name] for name in _KEPT if name in restored.meta}
-        unmeasured = restored.meta.get("unmeasured", 0)
         pending = _resume_data(source, restored, [batch])
     first_step = int(state.step)
     parameters = train_state.count_parameters(state.params)
@@ -173,10 +172,8 @@ def fit(
         log = StepLog(steps, options.train, _positions(shapes), writer, progress, checkpointer)
         log.first = meta.get("first_loss")
         log.last = meta.get("train", {})
-        evaluations = _Evaluations(writer, stop, BestMetric(options.checkpoint.best, evaluators))
-
-        def is_due(every_steps: int) -> bool:
-            return bool(every_steps) and step % every_steps == 0
+        best = BestMetric(options.checkpoint.best, evaluators)
+        evaluations = _Evaluations(evaluators, writer, stop, best)
 
         def save() -> None:
             meta.update(first_loss=log.first, train=log.last, unmeasured=evaluations.unmeasured)
@@ -184,12 +181,8 @@ def fit(
             # Last, because a run whose config.checkpoint.best names no metric ends here, and resumes with a right one.
             evaluations.best.check(evaluations.figures)
 
-        def run_due(last: int = 0) -> None:
-            due = [evaluator for evaluator in evaluators if is_due(evaluator.every_steps)]
-            evaluations.run(due[-last:], state.variables, step)
-
-        if unmeasured and step < steps:
-            run_due(unmeasured)
+        if (unmeasured := meta.get("unmeasured", 0)) and step < steps:
+            evaluations.run(evaluations.due(step)[-unmeasured:], state.variables, step)
         while step < steps and not stop.at(step):
             try:
                 arrays = next(prefetcher)
@@ -216,11 +209,12 @@ def fit(
             # The end, below, evaluates and saves anyway.
             if step == steps:
                 break
-            every = [options.checkpoint.every_steps, *(x.every_steps for x in evaluators)]
-            if any(map(is_due, every)):
+            due = evaluations.due(step)
+            saves = _is_due(options.checkpoint.every_steps, step)
+            if due or saves:
                 with log.pause(step_metrics):
-                    run_due()
-                    if is_due(options.checkpoint.every_steps):
+                    evaluations.run(due, state.variables, step)
+                    if saves:
                         save()
         log.flush(step)
         finished = (has_ended or step == steps) and not stop.received
@@ -259,10 +253,15 @@ def fit(
     )
 
 
+def _is_due(every_steps: int, step: int) -> bool:
+    return bool(every_steps) and step % every_steps == 0
+
+
 @dataclasses.dataclass
 class _Evaluations:
     """Runs evaluators and keeps their last figures, and those of the latest step, by metric path."""
 
+    evaluators: Sequence[TrainingEvaluator]
     writer: metrics.MetricWriter
     stop: StopSignal
     best: BestMetric
@@ -271,6 +270,10 @@ class _Evaluations:
     )
     figures: dict[str, float] = dataclasses.field(default_factory=dict)
     of_step: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    def due(self, step: int) -> list[TrainingEvaluator]:
+        """The evaluators that run after a step, in their order."""
+        return [x for x in self.evaluators if _is_due(x.every_steps, step)]
 
     def run(self, due: Sequence[TrainingEvaluator], variables: Variables, step: int) -> None:
         """Runs evaluators at a step; after a signal the unfinished ones are left to the next start."""
