@@ -78,9 +78,9 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
     several = settings.seeds > 1
     text = (
         "All systems learn from the same text and dictionary, without published weights; only models that you gave are "
-        "measured as they are, and their costs leave out their own pretraining, often on far more text. On the embedded world, text that the program writes by a grammar, figures say how "
-        f"systems compare, not how they do on real text. The budget of training is {budget}; warm models also train "
-        "vectors first and end with a short finish.\n"
+        "measured as they are, and their costs leave out their own pretraining, often on far more text. On the "
+        "embedded world, text that the program writes by a grammar, figures say how systems compare, not how they do on "
+        f"real text. The budget of training is {budget}; warm models also train vectors first and end with a short finish.\n"
         f"Below a figure stands its 95% interval over {_SEEDED[several]}.{legend}\n"
         "Retrieval: nearest sentence by cosine, or by CSLS, with the vectors that `encode` gives. Induction: P@1 by CSLS "
         "over all test words that have a translation of another spelling (one of the same spelling does not count). "

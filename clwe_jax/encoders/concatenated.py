@@ -182,13 +182,12 @@ class ConcatenatedModels(LoadedEncoder):
     def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
         """The frequent words of the second encoder, with their vectors of both."""
         words = self.second.vectors(lang).top(_FREQUENT).words
-        return Vectors(words, select(_alone(self.encoder(), words, lang), layer))
+        return Vectors(words, _alone(self.encoder(), words, lang, lambda x: select(x, layer)))
 
     def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
         """The vector of a word without context, of both: float32 [D]."""
         check_strings(word=word)
-        [vectors] = self.encoder().of_words([[word]], lang)
-        return select(vectors, layer)[0]
+        return _alone(self.encoder(), [word], lang, lambda x: select(x, layer))[0]
 
     def encoder(self, batch_size: int = BATCH) -> ConcatenatedEncoder:
         """Both as one encoder of text."""
@@ -196,9 +195,11 @@ class ConcatenatedModels(LoadedEncoder):
         return ConcatenatedEncoder(*parts, self.weight, self.by_pair, self.means)
 
 
-def _alone(encoder: Encoder, words: Sequence[str], language: str) -> np.ndarray:
-    """The vectors of words without context, [words, layers, D]."""
-    return np.concatenate(encoder.of_words([[word] for word in words], language))
+def _alone(
+    encoder: Encoder, words: Sequence[str], language: str, reduce: Reduce = np.asarray
+) -> np.ndarray:
+    """The vectors of words without context, [words, layers, D] before `reduce`."""
+    return np.concatenate(encoder.of_words([[word] for word in words], language, reduce=reduce))
 
 
 class JoinedVectors(np.ndarray):

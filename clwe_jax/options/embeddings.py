@@ -49,10 +49,7 @@ class FastTextOptions(PassesOptions):
     window: Size = option(
         5, "largest number of context words on either side; the width is drawn for every word"
     )
-    negatives: Size = option(
-        5,
-        "noise words per pair, by the square root of their frequency; duong: per word, by its power 0.75",
-    )
+    negatives: Size = option(5, "noise words per pair by frequency**.5; duong: per word by **.75")
     learning_rate: Amount = option(0.05, "learning rate at the start; it falls to 0")
     min_n: Count = option(3, "shortest character n-grams")
     max_n: Count = option(6, "longest character n-grams; 0: none")

@@ -133,9 +133,8 @@ def build(config: PretrainRun, run_text: RunText) -> Inputs:
             prepared.labels(),
         )
     if isinstance(config.task, Translation | Sentences):
-        return Inputs(
-            _translations(config, config.task, run_text, {**rows, **host}), {}, lambda: []
-        )
+        source = _translations(config, config.task, run_text, {**rows, **host})
+        return Inputs(source, {}, lambda: [])
     # Importing TensorFlow takes seconds, which runs on prepared batches save.
     from clwe_jax.data.graph import pipeline
 

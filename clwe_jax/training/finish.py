@@ -58,7 +58,8 @@ def optimizer(config: PretrainRun) -> Optimizer:
     """The pretraining's optimizer with the rate of the finish and no weight decay.
 
     Without decay, parameters that the loss does not reach (the head) stay as they are. A pull to the start
-    (`decay_to_start`) goes on, to the pretraining's end. Frozen groups stay frozen; the rates of the other groups keep their ratios to the rate of all.
+    (`decay_to_start`) goes on, to the pretraining's end. Frozen groups stay frozen; the rates of the other
+    groups keep their ratios to the rate of all.
     """
     pretraining = optim.from_config(config.optimizer, config.data.sequence_length)
     rate = config.finish.learning_rate

@@ -265,9 +265,8 @@ class _Evaluations:
     writer: metrics.MetricWriter
     stop: StopSignal
     best: BestMetric
-    unmeasured: int = (
-        0  # the last ones of those that were due: a signal left them to the next start
-    )
+    # Evaluators at the end of those that were due, which a signal left to the next start.
+    unmeasured: int = 0
     figures: dict[str, float] = dataclasses.field(default_factory=dict)
     of_step: dict[str, float] = dataclasses.field(default_factory=dict)
 

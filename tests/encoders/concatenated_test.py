@@ -7,7 +7,7 @@ from clwe_jax import api
 from clwe_jax.embeddings import ngrams
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import beside_weights, load
-from clwe_jax.encoders.encode import select_layer
+from clwe_jax.encoders.encode import select, select_layer
 from clwe_jax.encoders.concatenated import ConcatenatedEncoder, ConcatenatedModels, unit_rows
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.encoders.protocols import Encoder, Truncates
@@ -249,6 +249,20 @@ def test_the_second_decides_where_the_first_knows_nothing(parts, tmp_path):
 )
 def test_a_plus_joins_two_names_and_may_have_a_weight(given, names, weight):
     assert encoder_parts(given) == (names, weight)
+
+
+@pytest.mark.parametrize("layer", [None, 1])
+def test_the_vectors_of_words_are_those_of_each_word(parts, layer):
+    first, static = parts
+    encoder = ConcatenatedEncoder(first, static.encoder(), WEIGHT)
+    models = ConcatenatedModels(None, static, WEIGHT)
+    object.__setattr__(models, "encoder", lambda: encoder)
+    found = models.vectors("de", layer)
+    assert found.words == ["haus", "hund"]
+    for word, vector in zip(found.words, found.vectors):
+        np.testing.assert_allclose(vector, models.vector(word, "de", layer), atol=1e-5)
+        [joined] = encoder.of_words([[word]], "de", reduce=lambda x: select(x, layer))
+        np.testing.assert_allclose(vector, joined[0], atol=1e-5)
 
 
 def test_three_are_refused():

@@ -158,6 +158,10 @@ class PiecePipeline(texts.Pipeline):
             return {}
         return parallel.find(self.task.parallel, self.tokenizer.languages, self.data.shuffle_lines)
 
+    @functools.cached_property
+    def _pair_rates(self) -> dict[str, float]:
+        return texts.rates(self._pairs, self.encoder, self.data.temperature)
+
     def dataset(self, repeat: bool) -> tf.data.Dataset:
         """The batches, and 'counters'. The last batch of a pass is filled up with empty rows.
 
@@ -320,9 +324,8 @@ class PiecePipeline(texts.Pipeline):
                 "Rows of sentence pairs need --config.data.pairs=DIR (parallel text) or mined, or "
                 "--config.task.parallel_share=0"
             )
-        rates = texts.rates(pairs, self.encoder, self.data.temperature)
         numbered = parallel.pair_chunks(
-            sources.mix(pairs, rates, seed=self.seed, repeat=repeat, **self.host),
+            sources.mix(pairs, self._pair_rates, seed=self.seed, repeat=repeat, **self.host),
             # A block has 8 pairs, which are 16 lines.
             max(1, self.data.chunk_lines // 16),
             [text.languages for text in pairs.values()],
