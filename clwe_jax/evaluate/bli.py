@@ -64,16 +64,17 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         for method in self._methods:
             if method not in SUFFIXES:
                 raise ValueError(
-                    f"config.evals.bli.methods={self.methods!r}: unknown retrieval method "
+                    f"{self.context.option(self.name, 'methods')}={self.methods!r}: unknown method "
                     f"{method!r}. {section.nearest(method, SUFFIXES)}"
                 )
         if not self._methods:
-            raise ValueError("config.evals.bli.methods is empty. Known: " + ", ".join(SUFFIXES))
+            option = self.context.option(self.name, "methods")
+            raise ValueError(f"{option} is empty. Known: {', '.join(SUFFIXES)}")
         if self.context.layers is not None:
             try:
                 select_layer(np.zeros((self.context.layers, 1)), self.layer)
             except ValueError as error:
-                raise ValueError(f"config.evals.bli.{error}") from error
+                raise ValueError(self.context.option(self.name, str(error))) from error
         if self.has_data:
             _ = self._tests  # an error in the folder is raised before training starts
 
@@ -145,7 +146,10 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     def _measure(
         self, test: TestSet, source: WordSpace, target: WordSpace, shared: csls.SharedProducts
     ) -> Iterator[tuple[str, float]]:
-        tags_of = tags.read(self.tags, test.source, self.context.normalizer) if self.tags else {}
+        tags_of: Mapping[str, str] = {}
+        if self.tags:
+            option = self.context.option(self.name, "tags")
+            tags_of = tags.read(self.tags, test.source, self.context.normalizer, option)
         induced = WordInduction(test, source, target, tags_of)
         all_places = None
         items = number_texts(_shared_words(test))
@@ -217,8 +221,9 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     def _tests(self) -> list[TestSet]:
         """The test sets; without `context.pairs`, sets that share a language follow each other."""
         context = self.context
+        option = context.option(self.name, "data")
         tests = test_dictionaries.find(
-            self.data, context.languages, context.normalizer, context.pairs
+            self.data, context.languages, context.normalizer, context.pairs, option
         )
         if context.pairs:
             return tests

@@ -38,6 +38,18 @@ class Context:
     domains: Sequence[str] = ()
     layers: int | None = None
 
+    def option(self, name: str, field: str) -> str:
+        """An option of the evaluator, 'config.evals.KEY.FIELD', for messages.
+
+        Args:
+          name: the evaluator's name.
+        """
+        return f"config.evals.{self.key or name}.{field}"
+
+    def measures(self, source: str, target: str) -> bool:
+        """Whether a test set of these languages, or of one, is among `pairs`."""
+        return source == target or not self.pairs or (source, target) in self.pairs
+
     def read_pairs(
         self, place: str, name: str, limit: int
     ) -> list[tuple[parallel.Bitext, parallel.SentencePairs]]:
@@ -47,7 +59,7 @@ class Context:
           FileNotFoundError, ValueError: as of `parallel.find` and `parallel.Reader.read`.
         """
         reader = parallel.Reader()
-        option = f"evals.{self.key or name}.data"
+        option = self.option(name, "data").removeprefix("config.")
         bitexts = parallel.test_pairs(place, self.languages, option, self.pairs)
         return [(files, reader.read(files, limit)) for files in bitexts]
 

@@ -9,6 +9,7 @@ from typing import Any, Iterator, Mapping, Sequence
 
 import jax
 import numpy as np
+from absl import logging
 
 from clwe_jax import pocket
 from clwe_jax.align import search
@@ -28,6 +29,8 @@ from clwe_jax.pocket import gold
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.report.headline import Headline
 from clwe_jax.types import Array, Objective, Variables
+
+_SEED = 0  # of the sentences: equal for all runs, as those of other test sets
 
 Word = tuple[str, str]  # language, word
 
@@ -57,9 +60,6 @@ class SenseEvaluator(ByIdentity, SensesEvaluation):
 
     The data are held-out sentences of the embedded world, where the concept of every ambiguous word
     is known.
-
-    Attributes:
-      seed: seed of the sentences.
     """
 
     headlines = (
@@ -67,23 +67,23 @@ class SenseEvaluator(ByIdentity, SensesEvaluation):
         Headline("senses/purity", "Purity of the assigned senses"),
     )
 
-    seed: int = 0
     context: Context
     # The measurements of the latest objective; empty before the first run.
     _measured: list[SenseFigures] = dataclasses.field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        option = self.context.option(self.name, "data")
         if self.data not in ("pocket", ""):
             raise ValueError(
-                f"config.evals.senses.data={self.data!r}: expected 'pocket', whose senses are "
+                f"{option}={self.data!r}: expected 'pocket', whose senses are "
                 "known, or '' to leave the evaluation out"
             )
         absent = [name for name in self.context.languages if name not in pocket.LANGUAGES]
         if self.data and absent:
             raise ValueError(
-                f"config.evals.senses.data='pocket': the embedded world does not speak "
-                f"{', '.join(absent)}. --config.evals.senses.data='' leaves the evaluation out"
+                f"{option}='pocket': the embedded world does not speak {', '.join(absent)}. "
+                f"--{option}='' leaves the evaluation out"
             )
 
     def run(self, model: HasObjective) -> Iterator[tuple[str, float]]:
@@ -197,6 +197,9 @@ class SenseFigures:
           ids, language_ids: ids of the translations and of their languages, int [N, T].
           choices: direction -> cosines [N, T, S] and the meanings of its slots.
           language: language of the scored words; None: all languages.
+
+        Returns:
+          Metric -> figure; empty, with a warning, where no such word has a translation.
         """
         cosines = np.stack([fit for fit, _ in choices.values()], 1)  # [N, directions, T, S]
         # Of a translation the best sense by direction, [N, directions, T], and their mean: [N].
@@ -224,6 +227,12 @@ class SenseFigures:
         accuracies = scores.score_translations(
             translations, meant, self._concepts, self._only, slot_meanings, candidates
         )
+        if accuracies is None:
+            logging.warning(
+                "senses%s: no translation is scored: the dictionary covers no ambiguous word",
+                f" of {language}" if language else "",
+            )
+            return {}
         return {
             f"translation_{name}": float(x) for name, x in dataclasses.asdict(accuracies).items()
         }
@@ -252,9 +261,9 @@ class SenseFigures:
 
     @functools.cached_property
     def _gold(self) -> list[gold.GoldSentence]:
-        options = self.options
+        count = self.options.sentences
         return gold.gold_sentences(
-            self.tokenizer.languages, self._domains, options.seed, options.sentences, self.tokenizer
+            self.tokenizer.languages, self._domains, _SEED, count, self.tokenizer
         )
 
     @functools.cached_property
@@ -264,7 +273,7 @@ class SenseFigures:
     @functools.cached_property
     def _labelled_occurrences(self) -> list[Occurrence]:
         """The occurrences that label the meanings of senses."""
-        options = self._domains, self.options.seed, self.options.labelled, self.tokenizer
+        options = self._domains, _SEED, self.options.labelled, self.tokenizer
         languages = self.tokenizer.languages
         labelled = (gold.occurrences(language, *options) for language in languages)
         return self._occurrences_in(list(itertools.chain.from_iterable(labelled)))

@@ -199,7 +199,7 @@ def score_translations(
     only: Mapping[Hashable, Hashable],
     learned: Mapping[tuple[Hashable, Hashable], Hashable],
     candidates: Sequence[Sequence[Hashable]] | None = None,
-) -> TranslationScores:
+) -> TranslationScores | None:
     """Scores of chosen translations (multi-sense cross-lingual alignment, section 3.2).
 
     Every sense of a word with one concept has that concept. A sense of another word has the most
@@ -214,8 +214,8 @@ def score_translations(
       candidates: possible translations of each occurrence, for `chance`; an occurrence without a
         right candidate is left out. None: chance is nan, and such occurrences are kept.
 
-    Raises:
-      ValueError: no occurrence has a translation and a gold concept.
+    Returns:
+      The scores; None where no occurrence has a translation and a gold concept.
     """
     hits = []
     words = []
@@ -235,10 +235,7 @@ def score_translations(
         if word not in only:
             ambiguous.append(hits[-1])
     if not hits:
-        raise ValueError(
-            f"None of {len(gold)} occurrences has both a translation and a gold concept: use a "
-            "dictionary that covers the ambiguous words"
-        )
+        return None
     return TranslationScores(
         accuracy=float(np.mean(hits)),
         word_accuracy=float(np.mean(words)),

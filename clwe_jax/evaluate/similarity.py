@@ -33,6 +33,7 @@ from clwe_jax.text.unpacking import ENDING, strip_compression
 from clwe_jax.text.words.normalize import Normalizer
 
 # EN_SIMLEX-999.txt, EN-DE-SEMEVAL17.txt, de.rg65.tsv
+_OPTION = "config.evals.similarity.data"
 _NAME = re.compile(
     r"(?P<first>[a-z]{2,3})(-(?P<second>[a-z]{2,3}))?(?P<name>[._-].+?)?\.(txt|tsv|csv)" + ENDING,
     re.I,
@@ -64,19 +65,19 @@ class SimilaritySet:
         return f"{pair}/{self.name}"
 
 
-def find(directory: str, languages: Sequence[str]) -> list[SimilaritySet]:
+def find(directory: str, languages: Sequence[str], option: str = _OPTION) -> list[SimilaritySet]:
     """The sets of a folder whose languages are all among `languages`; the log names the others.
 
     Args:
       directory: folder with `EN_NAME.txt` and `EN-DE-NAME.txt` (MUSE's names), also .tsv or .csv, in either case.
       languages: two-letter codes.
+      option: the config option that names the folder, for errors.
 
     Raises:
       FileNotFoundError: the folder is missing or holds no such file.
     """
     sets = []
     absent = []
-    option = "config.evals.similarity.data"
     expected = "EN_NAME.txt or EN-DE-NAME.txt, with lines `word1 word2 score`,"
     for match in test_files.match_names(directory, _NAME, option, expected):
         first = match["first"].lower()
@@ -217,8 +218,10 @@ class WordSimilarity(ByIdentity, SimilarityEvaluation):
 
     @functools.cached_property
     def _sets(self) -> list[tuple[SimilaritySet, list[tuple[str, str]], np.ndarray]]:
-        sets = find(self.data, self.context.languages)
-        return [(test_set, *read(test_set, self.context.normalizer)) for test_set in sets]
+        context = self.context
+        found = find(self.data, context.languages, context.option(self.name, "data"))
+        sets = [x for x in found if context.measures(x.source, x.target)]
+        return [(test_set, *read(test_set, context.normalizer)) for test_set in sets]
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields for each set of the folder:

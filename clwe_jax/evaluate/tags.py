@@ -15,10 +15,13 @@ from clwe_jax.text.words.languages import name_in
 from clwe_jax.text.unpacking import ENDING
 from clwe_jax.text.words.normalize import Normalizer
 
+_OPTION = "config.evals.bli.tags"
 _NAME = re.compile(rf"([a-z]{{2,3}})([._-].*)?\.(tsv|conllu|conll|txt){ENDING}")
 
 
-def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -> dict[str, str]:
+def read(
+    directory: str, language: str, normalizer: Normalizer = Normalizer(), option: str = _OPTION
+) -> dict[str, str]:
     """The most frequent part of speech of each word of a language.
 
     Args:
@@ -26,6 +29,7 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
         `text.labelled.tagged`. Words without a universal part of speech are left out.
       language: two or three letters, with which the file's name begins.
       normalizer: normalizer of the vectors' words.
+      option: the config option that names the folder, for errors.
 
     Returns:
       word -> 'NOUN', 'PROPN', ...; empty where no file is in the language.
@@ -36,9 +40,7 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
     """
     counts: dict[str, collections.Counter[str]] = {}
     expected = f"tagged text, as {language}.tsv with columns form, lemma, part of speech,"
-    for match in test_files.match_names(
-        directory, _NAME, "config.evals.bli.tags", expected, required=False
-    ):
+    for match in test_files.match_names(directory, _NAME, option, expected, required=False):
         if name_in(match[1], [language]) != language:
             continue
         path = os.path.join(directory, match[0])

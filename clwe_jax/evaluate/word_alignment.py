@@ -28,7 +28,6 @@ from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.corpus import alignment_files
 from clwe_jax.text.corpus.alignment_files import Linked
 
-_OPTION = "config.evals.word_alignment.data"
 _PART = 128  # sentences whose vectors are in memory at once
 _SHOWN = 12  # words of a longest sentence in a picture
 _KEPT = 20  # short sentences of a language pair, of which the report shows one
@@ -192,11 +191,11 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
             try:
                 layers_of(self.layers, self.context.layers)
             except ValueError as error:
-                raise ValueError(f"config.evals.word_alignment.{error}") from error
+                raise ValueError(self.context.option(self.name, str(error))) from error
         languages = self.context.languages
         if self.data == "pocket" and len(set(languages) & set(pocket.LANGUAGES)) < 2:
             raise ValueError(
-                f"{_OPTION}='pocket': the embedded world has no two of {', '.join(languages)}"
+                f"{self._option}='pocket': the embedded world has no two of {', '.join(languages)}"
             )
         if self.has_data and self.data != "pocket":
             _ = self.pairs  # an error in the folder is raised before training starts
@@ -245,6 +244,10 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
                 }
             )
 
+    @property
+    def _option(self) -> str:
+        return self.context.option(self.name, "data")
+
     @functools.cached_property
     def pairs(self) -> dict[tuple[str, str], Sequence[Linked]]:
         """(source, target) -> sentences with gold links."""
@@ -256,15 +259,18 @@ class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
             among = tuple(self.context.domains)
             linked = {}
             for x in spoken:
-                if x != hub:
+                if x != hub and self.context.measures(x, hub):
                     rows = pocket.link_sentences(x, hub, count, _SEED, among=among)
                     linked[x, hub] = [Linked(*row) for row in rows]
             return linked
-        files = alignment_files.find(self.data, languages, _OPTION)
+        found = alignment_files.find(self.data, languages, self._option)
+        files = [x for x in found if self.context.measures(x.source, x.target)]
         if not files:
             logging.warning(
-                "%s: word alignment is left out: no pair has both languages among %s",
+                "%s: word alignment is left out: %s",
                 self.data,
-                ", ".join(languages),
+                "config.static.pairs asks for none of its pairs"
+                if found
+                else f"no pair has both languages among {', '.join(languages)}",
             )
         return {(x.source, x.target): alignment_files.read(x, self.max_sentences) for x in files}

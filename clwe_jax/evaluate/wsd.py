@@ -98,7 +98,7 @@ def train(corpus: AnnotatedCorpus, encode: WordEncoder) -> SenseVectors:
     if not sums:
         raise ValueError(
             f"{corpus.name} has no sense-annotated word that the encoder reads: set "
-            "config.evals.wsd.training to annotated text"
+            "the evaluation's option `training` to annotated text"
         )
     if cut_count:
         logging.warning(
@@ -202,12 +202,33 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
         if not self.has_data:
             return
         # What is missing is named before training starts.
-        for path in (self.training, *_sets(self.tests)):
+        expected = {
+            "training": "annotated text NAME.data.xml",
+            "wordnet": "a table of senses, or ''",
+        }
+        for field, what in expected.items():
+            path = getattr(self, field)
+            if path and not os.path.isfile(path):
+                option = self.context.option(self.name, field)
+                raise FileNotFoundError(f"There is no file {option}={path!r}: expected {what}")
+        for path in (self.training, *self._sets):
             read(path, max_sentences=1)
         if self.wordnet:
             _ = self._first_senses
         if self.context.tokenizer is not None:
             self.context.tokenizer.language_id(self.language)
+
+    @property
+    def _sets(self) -> list[str]:
+        """The annotated files of the folder of tests, sorted by name."""
+        listed = list_folder(self.tests) if os.path.isdir(self.tests) else []
+        names = [name for name in listed if strip_compression(name).endswith(".data.xml")]
+        if not names:
+            raise FileNotFoundError(
+                f"{self.context.option(self.name, 'tests')}={self.tests!r}: expected a folder with files "
+                "NAME.data.xml and NAME.gold.key.txt"
+            )
+        return [os.path.join(self.tests, name) for name in names]
 
     @functools.cached_property
     def _first_senses(self) -> dict[tuple[str, str], str]:
@@ -266,7 +287,7 @@ class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
         scores: dict[str, dict[str, list[float]]] = {"f1": {}, "f1_all": {}}
         answers: dict[tuple[str, str], tuple[list[list[str | None]], list[Sequence[str]]]] = {}
         singles: dict[str, dict[str, float]] = {"first_sense": {}, "back_off": {}}
-        for path in _sets(self.tests):
+        for path in self._sets:
             test = read(path)
             gold = [instance.keys for instance in test.instances]
             everywhere, restricted, backed_off = predict(senses, test, encode, first_sense)
@@ -304,17 +325,3 @@ def _most_frequent(senses: SenseVectors) -> dict[tuple[str, str], str]:
         lemma: senses.keys[rows[int(senses.counts[rows].argmax())]]
         for lemma, rows in senses.lemmas.items()
     }
-
-
-def _sets(folder: str) -> list[str]:
-    """The annotated files of a folder, sorted by name."""
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(
-            f"config.evals.wsd.tests={folder!r} is not a folder: expected a folder with files "
-            "NAME.data.xml and NAME.gold.key.txt"
-        )
-    listed = list_folder(folder)
-    names = [name for name in listed if strip_compression(name).endswith(".data.xml")]
-    if not names:
-        raise FileNotFoundError(f"config.evals.wsd.tests={folder!r} has no file NAME.data.xml")
-    return [os.path.join(folder, name) for name in names]

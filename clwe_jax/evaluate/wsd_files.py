@@ -68,15 +68,10 @@ def read(path: str, max_sentences: int = 0) -> AnnotatedCorpus:
       max_sentences: maximum number of sentences, from the beginning; 0: all.
 
     Raises:
-      FileNotFoundError: one of the two files is missing.
+      FileNotFoundError: a file is missing.
       ValueError: another format, or keys and instances that do not match; the error names them.
     """
     stem = unpacking.strip_compression(path).removesuffix(".data.xml")
-    if not os.path.isfile(path):
-        raise FileNotFoundError(
-            f"There is no file {path!r}: expected sense-annotated text, NAME.data.xml in the "
-            "unified format (config.evals.wsd.training, config.evals.wsd.tests)"
-        )
     keys_path = unpacking.find_packed(f"{stem}.gold.key.txt")
     if not keys_path:
         raise FileNotFoundError(
@@ -188,11 +183,6 @@ def first_senses(path: str) -> dict[tuple[str, str], str]:
       FileNotFoundError: the file is missing.
       ValueError: a column is missing, or a row has another format.
     """
-    if not os.path.isfile(path):
-        raise FileNotFoundError(
-            f"config.evals.wsd.wordnet: there is no file {path!r}, expected a table of senses; "
-            "--config.evals.wsd.wordnet='' takes first senses from the annotated text"
-        )
     best: dict[tuple[str, str], tuple[int, str, str]] = {}
     table = (line for _, line in lines.read_lines(path))
     rows = csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE)

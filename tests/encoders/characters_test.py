@@ -210,6 +210,28 @@ def test_words_of_one_concept_in_the_domains_mean_it_whatever_else_they_can():
             assert wider._only[word] == concepts[0]
 
 
+def test_a_language_without_translations_is_said_and_left_out(said):
+    """Of three languages the dictionary may join two: the run's other figures stay."""
+    languages = ["en", "de", "fr"]
+    tokenizer = types.SimpleNamespace(
+        languages=languages, vocabulary=types.SimpleNamespace(pieces=["bank", "banque"])
+    )
+    evaluator = sense_evaluator.SenseEvaluator(context=Context(languages=languages))
+    figures = sense_evaluator.SenseFigures(evaluator, Characters(), tokenizer)
+    vars(figures)["_occurrences"] = [
+        sense_evaluator.Occurrence(("en", "bank"), "bank.money", ["bank"], 0, 0),
+        sense_evaluator.Occurrence(("fr", "banque"), "bank.money", ["banque"], 1, 0),
+    ]
+    vars(figures)["_only"] = {("de", "bank"): "bank.money"}
+    vars(figures)["_concepts"] = {("de", "bank"): ["bank.money"]}
+    candidates = np.array([[0], [-1]]), np.array([[1], [0]])
+    choices = {"both": (np.zeros((2, 1, 1)), {})}
+    scores = figures._translations(*candidates, choices, "en")
+    assert scores["translation_accuracy"] == scores["translation_occurrences"] == 1
+    assert figures._translations(*candidates, choices, "fr") == {}
+    assert "senses of fr: no translation is scored" in said.text
+
+
 def test_candidates_of_several_languages_leave_no_gap():
     table = np.array([[[-1, -1], [7, 8], [2, -1]], [[5, -1], [9, -1], [-1, -1]], [[-1, -1]] * 3])
     found, into = sense_evaluator._candidates(table, np.array([1, 0, 2, 0]), np.array([2, 0, 0, 1]))

@@ -1,5 +1,7 @@
 """Word similarity: files as they come, and Spearman against its definition."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -100,6 +102,10 @@ def test_a_run_names_its_figures_and_its_coverage(tmp_path, said):
     assert found["similarity/en/a/spearman"] == pytest.approx(correlation)
     assert found["similarity/en-de/b/coverage"] == 0
     assert "similarity/en-de/b/spearman" not in found and "EN-DE_B.txt" in said.text
+    # Other directions are asked for.
+    asked = dataclasses.replace(context, pairs=[("en", "fr"), ("fr", "en")])
+    names = dict(WordSimilarity(data=str(tmp_path), context=asked).run(Model()))
+    assert {name.split("/")[1] for name in names} == {"en"}
 
 
 def test_what_is_missing_is_said(tmp_path):

@@ -120,6 +120,11 @@ def test_a_perfect_encoder_has_no_error_and_a_random_one_has(tmp_path):
         Normalizer(lower_case=False),
     )
     assert dict(made.run(random.encoder()))["word_alignment/aer"] > 0.2
+    # Other directions are asked for.
+    asked = Context(languages=("en", "de", "fr"), pairs=[("en", "fr"), ("fr", "en")])
+    assert not WordAlignment(data=str(tmp_path), context=asked).pairs
+    of_pocket = WordAlignment(data="pocket", max_sentences=2, context=asked)
+    assert list(of_pocket.pairs) == [("fr", "en")]
 
 
 def test_the_embedded_world_is_a_source(encoder):

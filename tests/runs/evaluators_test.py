@@ -73,12 +73,30 @@ def test_the_key_decides_nothing_but_the_path(folder, model):
     assert figures["retrieval/bli/de-en/p@1"] == 1 and "retrieval/mean" not in figures
 
 
-@pytest.mark.parametrize("name", ["retrieval", "mining", "bleu"])
+@pytest.mark.parametrize(
+    "name", ["retrieval", "mining", "bleu", "bli", "similarity", "word_alignment"]
+)
 def test_an_error_names_the_option_of_the_key(folder, name):
     for key in ("tatoeba", name):
         config = config_of(**{key: dict(name=name, data=str(folder / "missing"))})
-        with pytest.raises(FileNotFoundError, match=f"config.evals.{key}.data=.*missing"):
+        with pytest.raises(FileNotFoundError) as error:
             evaluators.build(config.evals, CONTEXT)
+        assert f"config.evals.{key}.data" in str(error.value) and "missing" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        dict(name="bli", data="pocket", methods="cls"),
+        dict(name="bli", data="pocket", methods=""),
+        dict(name="senses", data="elsewhere"),
+        dict(name="wsd", training="absent"),
+    ],
+)
+def test_an_error_in_an_option_names_the_key(spec):
+    config = config_of(other=spec)
+    with pytest.raises((ValueError, FileNotFoundError), match=r"config\.evals\.other\."):
+        evaluators.build(config.evals, CONTEXT, {"evals.other": spec.get("data", "")})
 
 
 def test_folders_stand_for_the_option(folder, model):

@@ -17,6 +17,7 @@ from clwe_jax.text.dictionary.pair_files import TEST_SPLITS, PairFile
 from clwe_jax.text.unpacking import ENDING
 from clwe_jax.text.words.normalize import Normalizer
 
+_OPTION = "config.evals.bli.data"
 _NAME = re.compile(rf"({IN_NAMES})-({IN_NAMES})\.({TEST_SPLITS})\.txt{ENDING}")
 
 
@@ -35,7 +36,10 @@ class TestSet:
 
 
 def files(
-    directory: str, languages: Sequence[str] | None = None, required: bool = False
+    directory: str,
+    languages: Sequence[str] | None = None,
+    required: bool = False,
+    option: str = _OPTION,
 ) -> dict[tuple[str, str], PairFile]:
     """The test dictionaries in a folder: (source, target) -> file, in the order of their names.
 
@@ -43,15 +47,14 @@ def files(
       directory: folder with `xx-yy.5000-6500.txt` or `xx-yy.test.txt`; other files are ignored.
       languages: languages of a run, whose codes the result has where they mean a file's.
       required: whether a folder without test dictionaries is an error.
+      option: the config option that names the folder, for errors.
 
     Raises:
       FileNotFoundError: the folder is missing, or holds no test dictionary where one is required.
     """
     by_pair: dict[tuple[str, str], PairFile] = {}
     expected = "test dictionaries xx-yy.5000-6500.txt"
-    for match in test_files.match_names(
-        directory, _NAME, "config.evals.bli.data", expected, required
-    ):
+    for match in test_files.match_names(directory, _NAME, option, expected, required):
         file = pair_files.parse_name(os.path.join(directory, match[0]), languages)
         by_pair.setdefault((file.source, file.target), file)
     return by_pair
@@ -62,12 +65,14 @@ def find(
     languages: Sequence[str],
     normalizer: Normalizer,
     pairs: Iterable[tuple[str, str]] = (),
+    option: str = _OPTION,
 ) -> list[TestSet]:
     """The test dictionaries in a folder between a run's languages; the log names the others.
 
     Args:
       normalizer: makes the keys by which words are compared.
       pairs: wanted directions (source, target), in this order; empty: all directions.
+      option: as of `files`.
 
     Raises:
       FileNotFoundError: the folder is missing, or `pairs` is empty and the folder holds no test
@@ -75,7 +80,7 @@ def find(
       ValueError: a test dictionary without pairs.
     """
     pairs = list(pairs)
-    files_of = files(directory, languages, required=not pairs)
+    files_of = files(directory, languages, not pairs, option)
     if pairs:
         absent = ["-".join(pair) for pair in pairs if pair not in files_of]
         if absent:
