@@ -31,7 +31,7 @@ def examples(run: RunFolder, others: Sequence[RunFolder]) -> Section | None:
     damaged = len(rows) - len(complete)
     if damaged:
         blocks.append(Text(f"{damaged} examples with lists of unequal length are left out."))
-    return Section("Code-switched examples", text, blocks)
+    return Section("Masked and code-switched examples", text, blocks)
 
 
 def _example(row: Mapping[str, Any]) -> SentenceBlock:

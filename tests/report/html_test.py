@@ -56,7 +56,7 @@ def test_the_page_shows_what_was_run_and_what_came_of_it(write_run, page_of):
 
 
 def test_examples_show_masks_tags_and_what_stood_there(write_run, page_of):
-    words = page_of(write_run()).section("Code-switched examples").all("span", **{"class": "word"})
+    words = page_of(write_run()).section("Masked and code-switched examples").all("span", **{"class": "word"})
     (switched,) = [word for word in words if "comida" in word.text]
     assert switched.text.split() == ["comida", "esFood"] and switched.all("b")[0].text == "comida"
     assert switched.all(lang="es") and switched.all("small")[0].text == "Food"
@@ -300,7 +300,7 @@ def test_a_damaged_part_of_report_json_is_named_and_costs_no_other(write_run, pa
     page = page_of(write_run(without=NO_FIGURES, extras={"neighbours": [{"word": "x"}]}))
     assert "report.json: corpus.neighbours is left out (KeyError" in page.text
     assert page.section("Nearest neighbours") is None
-    assert page.section("Code-switched examples") and page.section("Languages")
+    assert page.section("Masked and code-switched examples") and page.section("Languages")
 
 
 def test_examples_of_uneven_length_are_counted(write_run, page_of):

@@ -160,7 +160,7 @@ class ExampleMaker:
     def _make_words(
         self, seed: tf.Tensor, number: tf.Tensor, lines: tf.Tensor, languages: tf.Tensor
     ) -> tuple[Encoded, Masked]:
-        """The words of a chunk before and after the masking of running text."""
+        """The words of a chunk before and after the masking of running text, or of its copy."""
         random = draws.Draws(seed, number)
         words = self._encoder.encode(lines, languages)
         # One draw of the labels, also where the loss is the expectation over all draws.
@@ -175,7 +175,10 @@ class ExampleMaker:
             changed = self._switch(words, mask, 0.0, random)._replace(entry=words.entry)
         else:
             # Switched before the limit, because a label has the pieces of its synonym.
-            changed = self._switch(words, mask, self._task.cross_lingual_share, random)
+            where, rate = mask, self._task.cross_lingual_share
+            if self._copies:
+                where, rate = tf.ones_like(mask), self._task.copy_switch_rate
+            changed = self._switch(words, where, rate, random)
         return self._limit(changed._replace(masked=mask), words, room)
 
     def _eligible(self, words: Encoded) -> tf.Tensor:

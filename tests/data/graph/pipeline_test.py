@@ -17,7 +17,7 @@ from clwe_jax import options, presets
 from clwe_jax.data import prepare
 from clwe_jax.data.graph import chunks, pipeline, sources, stream as stream_of
 from clwe_jax.options.section import to_dict
-from clwe_jax.options.tasks import Copies, DictMlm, Mlm
+from clwe_jax.options.tasks import Copies, DictMlm, DictTlm, Mlm
 from clwe_jax.text import text_of_run
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.text_of_run import RunText
@@ -352,8 +352,9 @@ def test_heldout_is_by_content():
     assert not chunks.heldout(lines, 0.0).numpy().any()
 
 
-def test_examples_show_switched_words(small):
-    found = make(small).examples(12)
+@pytest.mark.parametrize("task", [DictMlm(), DictTlm()])
+def test_examples_show_switched_words(small, task):
+    found = make(small, task).examples(12)
     assert len(found) == 12
     assert {example["language"] for example in found} == set(small.tokenizer.languages)
     for example in found:
@@ -366,7 +367,8 @@ def test_examples_show_switched_words(small):
                 continue
             switched += 1
             choices = small.dictionary.synonyms(before, example["language"])
-            assert masked and after in choices[language]
+            assert after in choices[language]
+            assert masked or isinstance(task, DictTlm)  # where the copy is switched
         assert switched
 
 
