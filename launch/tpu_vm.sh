@@ -9,7 +9,8 @@
 #   install  install the code          run      start clwe_jax.main --multihost on every worker
 #   watch    wait until the run has finished; delete a preempted slice and make it again
 #   status   show slice and run        logs     show the end of worker 0's log
-#   stop     save and exit             delete   the slice (the bucket stays)
+#   stop     save and exit; a 'watch' elsewhere ends too, and 'run' goes on
+#   delete   the slice (the bucket stays)
 #
 # Options:
 #   --type=TYPE        accelerator type (default: v3-256, the paper's 256 cores)
@@ -177,6 +178,10 @@ watch() {
           "launch/tpu_vm.sh delete --name=$name --zone=$zone" >&2
         return
         ;;
+      *stopped)
+        echo "The run was stopped. The slice still costs money; 'run' goes on, 'delete' ends it." >&2
+        return
+        ;;
       # During a preemption some workers stop before the others, and the others then fail.
       *failed*)
         echo "The end of the log of worker 0:" >&2
@@ -239,7 +244,7 @@ case $command in
 esac
 case $command in
   logs) on 0 'launch/worker.sh log 100' ;;
-  stop) on all 'launch/worker.sh stop' ;;
+  stop) on all 'launch/worker.sh stop --stay' ;;
   delete) tpu delete --quiet ;;
   *) "$command" ;;
 esac

@@ -5,9 +5,10 @@
 #                                    make the environment and install the project; with --bucket,
 #                                    mount that Cloud Storage bucket at ~/share
 #   launch/worker.sh start ARGS...   start clwe_jax.main ARGS in the background
-#   launch/worker.sh state           idle, running, finished, interrupted (saved), failed N, killed
+#   launch/worker.sh state           idle, running, finished, interrupted (saved), stopped (saved, by
+#                                    'stop --stay'), failed N, killed
 #   launch/worker.sh log [LINES]     the end of its output
-#   launch/worker.sh stop            make it save and exit (SIGTERM), and wait for its end
+#   launch/worker.sh stop [--stay]   make it save and exit (SIGTERM), and wait for its end
 #
 # STATE_DIR (default: ~/.clwe_jax) holds log, pid and exit status of the last start.
 set -euo pipefail
@@ -68,7 +69,7 @@ start() {
     exit 1
   fi
   mkdir -p "$state_dir"
-  rm -f "$state_dir/exit" "$state_dir/pid"
+  rm -f "$state_dir/exit" "$state_dir/pid" "$state_dir/stay"
   # The background shell outlives this one and records the exit status of the program.
   # shellcheck disable=SC2016  # expanded by that shell
   setsid nohup bash -c '
@@ -94,7 +95,7 @@ state() {
     status=$(<"$state_dir/exit")
     case $status in
       0) echo finished ;;
-      75) echo interrupted ;;
+      75) if [[ -e $state_dir/stay ]]; then echo stopped; else echo interrupted; fi ;;
       *) echo "failed $status" ;;
     esac
   elif [[ ! -s $state_dir/pid ]]; then
@@ -116,6 +117,7 @@ alive() {
 
 stop() {
   if [[ $(state) == running ]]; then
+    [[ ${1:-} != --stay ]] || touch "$state_dir/stay"
     kill -TERM "$(<"$state_dir/pid")"
     while [[ $(state) == running ]]; do sleep 1; done
   fi

@@ -186,6 +186,14 @@ def test_tpu_watch_gives_up_on_a_run_that_keeps_failing(stubs):
     assert verbs(stubs) == ["log", "stop", "setup", "start", "log"]
 
 
+def test_tpu_watch_ends_where_the_run_is_stopped(stubs):
+    (stubs / "slice").write_text("READY\n")
+    (stubs / "run").write_text("running\nstopped\n")
+    done = launch(stubs, "tpu_vm.sh", "watch", *SLICE, *CONFIG)
+    assert done.returncode == 0 and "was stopped" in done.stderr
+    assert not verbs(stubs)
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -333,6 +341,15 @@ def test_worker_follows_a_run_to_its_end(stubs):
     time.sleep(0.3)
     assert worker(stubs, "stop") == "interrupted"
     assert worker(stubs, "log").splitlines() == ["started", "saved"]
+    # Stopped to stay so: nothing but a start goes on.
+    worker(stubs, "start", "--config=c.py", python=python)
+    wait_for(stubs, "running")
+    time.sleep(0.3)
+    assert worker(stubs, "stop", "--stay") == worker(stubs, "state") == "stopped"
+    worker(stubs, "start", "--config=c.py", python=python)
+    wait_for(stubs, "running")
+    time.sleep(0.3)
+    assert worker(stubs, "stop") == "interrupted"
 
 
 @pytest.mark.parametrize("body, state", [("exit 0", "finished"), ("exit 9", "failed 9")])

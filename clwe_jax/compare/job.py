@@ -96,8 +96,12 @@ class Compare(Job):
     def _about(self, place: RunPlace) -> Iterator[str]:
         system = place.system
         line = f"{system.name}, seed {place.seed}"
-        if os.path.exists(place.measurements_path):
+        exists = os.path.exists(place.measurements_path)
+        folders = shared.folders(self.config, self.workdir)
+        if exists and self._measurements(place, folders).read_stored() is not None:
             yield f"{line}: kept"
+        elif exists:
+            yield f"{line}: measured again, as its options, its test sets or the program have changed"
         elif system.config:
             file = shared.config_file(self.config, system)
             yield f"{line}: {file}, {shared.budget(self.config.compare)}"
@@ -106,6 +110,15 @@ class Compare(Job):
 
     def _one(self, place: RunPlace, folders: Mapping[str, str]) -> Measured | Exception | object:
         """The measurements of a run, from its process or from an earlier start."""
+        try:
+            return self._measurements(place, folders).result()
+        except _Stopped:
+            return STOPPED
+        except _Failure as error:
+            logging.warning("%s failed: %s", _name(place), error)
+            return error
+
+    def _measurements(self, place: RunPlace, folders: Mapping[str, str]) -> CachedResult[Measured]:
         config = self.config
         asked = config.compare
         system = place.system
@@ -122,20 +135,14 @@ class Compare(Job):
         }
         evaluated = [getattr(x, "data", "") for x in config.evals.values()]
         labelled = [os.path.join(asked.labelled, x) for x in tasks.names(asked)]
-        try:
-            return CachedResult(
-                place.measurements_path,
-                made_with,
-                functools.partial(self._start, place),
-                lambda result, path: None,  # the process has written it
-                measured.load,
-                stamps=shared.stamps_of(system.model, [*evaluated, *labelled]),
-            ).result()
-        except _Stopped:
-            return STOPPED
-        except _Failure as error:
-            logging.warning("%s failed: %s", _name(place), error)
-            return error
+        return CachedResult(
+            place.measurements_path,
+            made_with,
+            functools.partial(self._start, place),
+            lambda result, path: None,  # the process has written it
+            measured.load,
+            stamps=shared.stamps_of(system.model, [*evaluated, *labelled]),
+        )
 
     def _start(self, place: RunPlace) -> Measured:
         """Trains and measures a run in its process, which a signal to this one stops too."""

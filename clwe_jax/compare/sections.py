@@ -200,9 +200,12 @@ def _order(comparison: Comparison, figure: str, first: str, second: str) -> list
     if gain is None:
         return [Number(None), Number(None), _NOT_COMPARED_CELL]
     p = comparison.p_values(figure)[frozenset((first, second))]
-    order: Cell = Word("not significant", style="soft")
+    count = len(comparison.parts(figure, first, second))
+    own_count = min(len(comparison.parts(figure, x)) for x in (first, second))
+    over = f", over {count} of {own_count} parts" if count < own_count else ""
+    order: Cell = Word(f"not significant{over}", style="soft")
     if comparison.is_significant(figure, first, second):
-        order = "above it" if gain.value > 0 else "below it"
+        order = f"{'above' if gain.value > 0 else 'below'} it{over}"
     difference = Number(gain.value, low=gain.low, high=gain.high)
     return [difference, Number(p) if p >= 0.001 else "< .001", order]
 

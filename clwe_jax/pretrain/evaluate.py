@@ -13,6 +13,7 @@ from clwe_jax import options
 from clwe_jax.encoders import language_model
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.pretrain.finish import BEFORE
 from clwe_jax.report.headline import FLOOR
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
@@ -77,9 +78,12 @@ class Evaluation(Job):
 
 
 def update(before: Mapping[str, float], new: Results) -> Results:
-    """New figures in place of all earlier ones of the same evaluators, those of other test sets too."""
+    """New figures in place of all earlier ones of the same evaluators, those of other test sets too.
+
+    Those from before the finish go with them: the two were of the same tests.
+    """
     measured = {measurement(name) for name in new.figures}
-    kept = {x: y for x, y in before.items() if measurement(x) not in measured}
+    kept = {x: y for x, y in before.items() if measurement(x.removeprefix(BEFORE)) not in measured}
     return dataclasses.replace(new, figures={**kept, **new.figures}, measured=new.figures)
 
 

@@ -24,7 +24,7 @@ from clwe_jax.types import Objective, TrainingEvaluator
 
 # Fields of the pretraining's result that a later start of the finish cannot compute again.
 _FIELDS = ("evaluations", "train", "compile_seconds", "tokens_per_second", "steps_per_second")
-_BEFORE = "before_finish/"
+BEFORE = "before_finish/"
 # What the finish costs: path -> name.
 _COST = {
     "eval/mlm/loss": "all labels",
@@ -139,7 +139,7 @@ class Finish:
         ):
             rows = []
             for name, row_label in names.items():
-                before = figures.get(_BEFORE + name)
+                before = figures.get(BEFORE + name)
                 after = figures.get(name)
                 if before is not None and after is not None:
                     change = data.Number(after, change=after - before)
@@ -181,7 +181,7 @@ class Finish:
         text = (
             f"After the pretraining, {options.steps:,} steps of {options.batch_size} pairs: {pair} "
             f"attract each other{lost}, and the others of the batch repel them.{against} The head does not learn, so that the loss on masked pieces rises. "
-            "All other figures of this page are of the model after the finish."
+            "The tables have the figures of the training's end. All other figures of this page are of the model after the finish."
         )
         return [data.to_json(data.Section("Contrastive finish", text, [*tables, *charts]))]
 
@@ -205,11 +205,11 @@ def join_results(pretrained: FitResult, finished: FitResult) -> FitResult:
 
 
 def figures(pretrained: FitResult, finished: FitResult) -> dict[str, float]:
-    """The finish's training metrics, 'finish/...', and figures before it, under `_BEFORE`."""
+    """The finish's training metrics, 'finish/...', and figures before it, under `BEFORE`."""
     before = pretrained.evaluations
     names = [name for name in (*_COST, *_gains()) if name in before]
     return {
-        **{_BEFORE + name: before[name] for name in names},
+        **{BEFORE + name: before[name] for name in names},
         **{name.replace("train/", "finish/", 1): x for name, x in finished.train.items()},
     }
 

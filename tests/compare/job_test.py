@@ -137,6 +137,13 @@ def test_an_interrupted_comparison_ends_as_an_uninterrupted_one(folder, here, mo
     with pytest.raises(ValueError, match="load one of them: .*dictionary/seed0, .*joint/seed0"):
         api.load(whole)
 
+    # A dry run says which measurements are kept.
+    for changes, answer in (({}, "kept"), ({"evals.bli.max_words": 7}, "measured again")):
+        compared = job.Compare(config_of(folder, **changes), whole)
+        [place] = [x for x in compared._places if x.system.name == "dictionary"]
+        [line] = compared._about(place)
+        assert line.startswith(f"dictionary, seed 0: {answer}")
+
     # Measurements are kept, and a further seed joins them.
     here.clear()
     more = config_of(

@@ -133,12 +133,12 @@ def test_only_the_same_items_are_compared():
     assert figures.FORMS["points"](0.035) == "+3.5"
 
 
-def of_words(words, right):
+def of_words(words, right, part="zh-en"):
     """Measurements of words, of which some are right."""
     hits = np.array([word in right for word in words])
     texts = [word.casefold() for word in words]
     of_items = Outcomes(hits, number_texts(texts), key_texts(texts))
-    return Measured({}, parts_of_hits({"bli/zh-en/p@1_csls_distinct": of_items}), {})
+    return Measured({}, parts_of_hits({f"bli/{part}/p@1_csls_distinct": of_items}), {})
 
 
 def test_systems_are_compared_over_the_words_that_both_have():
@@ -161,6 +161,13 @@ def test_systems_are_compared_over_the_words_that_both_have():
     assert twice.gain("induction", "rcsls", "geomm").value == pytest.approx(1 / 31)
     few = comparison(rcsls=of_words(words, words), geomm=of_words(words[:26], words))
     assert few.gain("induction", "rcsls", "geomm") is None
+    # One of two directions is left out, and the table says so.
+    shared = of_words(words, words, "de-en"), of_words(words, words[:5], "de-en")
+    whole = joined(of_words(words, words), shared[0]), joined(of_words(words[:26], words), shared[1])
+    found = comparison(rcsls=whole[0], geomm=whole[1])
+    assert found.gain("induction", "rcsls", "geomm").value == pytest.approx(25 / 30)
+    order = sections._order(found, "induction", "rcsls", "geomm")[-1]
+    assert order == "above it, over 1 of 2 parts"
 
 
 def test_the_correction_is_holms():
