@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from typing import Any
+from typing import Any, Sequence
 
 import jax
 import numpy as np
@@ -18,7 +18,16 @@ from clwe_jax import options
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.training import MeshOptions, PlanOptions, TrainOptions
 from clwe_jax.plan import memory, slices, table as plan_table
-from clwe_jax.training import build, compiled_steps, finish, flops, optim, partition, train_state
+from clwe_jax.training import (
+    build,
+    compiled_steps,
+    finish,
+    flops,
+    optim,
+    partition,
+    phases,
+    train_state,
+)
 from clwe_jax.types import Objective
 
 # A compiler first reduces the memory of a program that does not fit: as microbatches, the 12 x 768
@@ -117,10 +126,14 @@ class _Program:
         self.microbatches = train_cfg.microbatches
         self.mesh = partition.make_mesh(config.mesh, devices)
         partition.check_batch_size(self.batch_size, self.microbatches, self.mesh)
-        self.tx = optimizer.build(self.steps)
         shapes = objective.batch_shapes(self.batch_size, length)
         self.batch = partition.abstract_batch(shapes, self.mesh)
-        self.state = self.state_on(self.mesh)
+        states = {
+            x: self._state(x, self.mesh) for x in phases.from_config(train_cfg, optimizer).groups
+        }
+        # The groups that learn in the phase of the largest state.
+        self.learn = max(states, key=lambda groups: memory.shard_bytes(states[groups].opt_state))
+        self.state = states[self.learn]
 
     @classmethod
     def of_pretraining(cls, config: PretrainRun, devices: list[Any]) -> _Program:
@@ -137,10 +150,14 @@ class _Program:
     @classmethod
     def of_finish(cls, config: PretrainRun, pretraining: _Program) -> _Program:
         """The contrastive finish's step, on the devices of the pretraining's."""
+        weights = None  # as of `inputs.pool_weights`
+        if config.finish.pool != "mean":
+            size = options.padded_rows(config.vocab.size)
+            weights = np.ones((len(options.languages(config)), size), np.float32)
         return cls(
             config,
             pretraining.devices,
-            finish.objective(config.finish, pretraining.objective),
+            finish.objective(config.finish, pretraining.objective, weights),
             finish.optimizer(config),
             finish.train_options(config, pretraining.mesh),
             finish.length(config),
@@ -148,11 +165,15 @@ class _Program:
 
     def state_on(self, mesh: Any) -> train_state.TrainState:
         """The state's shapes, types and shardings on a mesh."""
-        return train_state.plan(self.objective, self.tx, self.batch, mesh)
+        return self._state(self.learn, mesh)
+
+    def _state(self, learn: Sequence[str], mesh: Any) -> train_state.TrainState:
+        tx = self.optimizer.build(self.steps, learn)
+        return train_state.plan(self.objective, tx, self.batch, mesh)
 
     @functools.cached_property
     def traced_step(self) -> jax.stages.Traced:
-        """The step exactly as training compiles it."""
+        """The step exactly as training compiles it, of the phase with the largest state."""
         return compiled_steps.trace_step(
             self.objective,
             self.optimizer,
@@ -161,6 +182,7 @@ class _Program:
             self.mesh,
             self.state,
             self.batch,
+            self.learn,
         )
 
     def sizes(self) -> dict[str, Any]:

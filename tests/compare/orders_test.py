@@ -163,7 +163,10 @@ def test_systems_are_compared_over_the_words_that_both_have():
     assert few.gain("induction", "rcsls", "geomm") is None
     # One of two directions is left out, and the table says so.
     shared = of_words(words, words, "de-en"), of_words(words, words[:5], "de-en")
-    whole = joined(of_words(words, words), shared[0]), joined(of_words(words[:26], words), shared[1])
+    whole = (
+        joined(of_words(words, words), shared[0]),
+        joined(of_words(words[:26], words), shared[1]),
+    )
     found = comparison(rcsls=whole[0], geomm=whole[1])
     assert found.gain("induction", "rcsls", "geomm").value == pytest.approx(25 / 30)
     order = sections._order(found, "induction", "rcsls", "geomm")[-1]

@@ -146,6 +146,12 @@ found = dict(
     fsdp=planned("cpu:8", mesh=dict(data=2, fsdp=4)),
     parts=planned("cpu:8", train=dict(microbatches=2)),
     finish=planned("cpu:8", finish=dict(steps=50, batch_size=24, sequence_length=16)),
+    phases=planned(
+        "cpu:8",
+        optimizer=dict(groups=dict(table=dict(pattern=".*/token_embedding"))),
+        train=dict(phases=[dict(steps=50, learn="default"), dict(learn="table")]),
+        finish=dict(steps=50, batch_size=24, sequence_length=16, pool="sif"),
+    ),
 )
 laser = presets.start_from("laser", "paper")
 laser.data.update(languages="en,de", sequence_length=16)
@@ -205,6 +211,11 @@ def test_the_contrastive_finish_is_planned_too(on_cpu):
     cosines = 2 * D * pairs * pairs
     assert found["finish"]["finish"]["flops"] == 3 * (layers + cosines) + 2 * means
     assert found["finish"]["finish"]["parameters"] == PARAMETERS
+    # Of two phases the one with more optimizer state; all groups learn in the finish.
+    table = 8 * V * D
+    found_phases = found["phases"]
+    assert 0 <= found_phases["optimizer_bytes"] - max(table, 8 * PARAMETERS - table) < 100
+    assert 0 <= found_phases["finish"]["optimizer_bytes"] - 8 * PARAMETERS < 100
     # Every device scores its sentences against the copies of all devices.
     assert "all-gather" in found["finish"]["finish"]["collectives"]
     assert "24 pairs x 16" in shown and "3 pairs a device" in shown

@@ -56,7 +56,11 @@ def test_the_page_shows_what_was_run_and_what_came_of_it(write_run, page_of):
 
 
 def test_examples_show_masks_tags_and_what_stood_there(write_run, page_of):
-    words = page_of(write_run()).section("Masked and code-switched examples").all("span", **{"class": "word"})
+    words = (
+        page_of(write_run())
+        .section("Masked and code-switched examples")
+        .all("span", **{"class": "word"})
+    )
     (switched,) = [word for word in words if "comida" in word.text]
     assert switched.text.split() == ["comida", "esFood"] and switched.all("b")[0].text == "comida"
     assert switched.all(lang="es") and switched.all("small")[0].text == "Food"

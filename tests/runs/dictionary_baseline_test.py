@@ -100,6 +100,8 @@ def test_a_run_without_dictionary_has_no_floor(config, said):
 def test_evaluating_again_replaces_the_floor_of_the_same_measurement():
     again = {evaluate.measurement(x) for x in ("retrieval/mean", "floor/bli/p@1", "data/x")}
     assert again == {"retrieval", "floor/bli", "data"}
-    old = dict.fromkeys(["retrieval/mean", "before_finish/retrieval/mean", "before_finish/eval/x"], 0.0)
+    old = dict.fromkeys(
+        ["retrieval/mean", "before_finish/retrieval/mean", "before_finish/eval/x"], 0.0
+    )
     found = evaluate.update(old, job.Results({"retrieval/mean": 1.0})).figures
     assert found == {"retrieval/mean": 1.0, "before_finish/eval/x": 0.0}
