@@ -103,8 +103,12 @@ class Contrastive(ContrastiveOptions):
             return optax.apply_updates(maps, updates), state, value
 
         measure = jax.jit(lambda maps, words: loss(maps, words, self.temperature))
-        # The same batches and negatives for every epoch, so that the losses on them compare.
-        aside_batches = list(self._batches(x, y, aside_pairs, np.random.default_rng(self.seed)))
+        # The same batches and negatives for every epoch, so that the losses on them compare. They are of
+        # equal size: the last pairs, which are never in another batch, are not left out.
+        count = -(-len(aside_pairs) // self.batch_size)
+        size = len(aside_pairs) // max(count, 1)
+        aside_rng = np.random.default_rng(self.seed)
+        aside_batches = list(self._batches(x, y, aside_pairs, aside_rng, size))
 
         def measure_aside(maps: SideMaps) -> float:
             return float(np.mean([measure(maps, words) for words in aside_batches]))
@@ -113,7 +117,8 @@ class Contrastive(ContrastiveOptions):
             info["set_aside"].append(measure_aside(maps))
         for epoch in range(1, self.epochs + 1):
             values = []
-            for words in self._batches(x, y, rng.permutation(train_pairs), rng):
+            size = min(self.batch_size, len(train_pairs))
+            for words in self._batches(x, y, rng.permutation(train_pairs), rng, size):
                 maps, state, value = step(maps, state, words)
                 values.append(value)
             info["loss"].append(float(np.mean(values)))
@@ -137,10 +142,9 @@ class Contrastive(ContrastiveOptions):
         return pairs[~is_aside], pairs[is_aside]
 
     def _batches(
-        self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, rng: np.random.Generator
+        self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, rng: np.random.Generator, size: int
     ) -> Iterator[BatchSides]:
-        """Batches of equally many pairs, each with its negatives; the pairs of the last, smaller one are left out."""
-        size = min(self.batch_size, len(pairs))
+        """Batches of `size` pairs, each with its negatives; the pairs of the last, smaller one are left out."""
         for first in range(0, len(pairs) - size + 1, max(size, 1)) if size else ():
             rows = pairs[first : first + size]
             sides = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from typing import Iterable, Sequence
@@ -226,7 +227,12 @@ def keep_usable(path: str, vectors: Vectors, max_vocab: int | None) -> Vectors:
     counts = None if vectors.counts is None else vectors.counts.tolist()
     places = range(1, len(vectors) + 1)
     collector.add(list(vectors.words), vectors.vectors, places, counts)
-    return collector.vectors("words and their vectors")
+    kept = collector.vectors("words and their vectors")
+    if vectors.keys is None:
+        return kept
+    # The first of equal words is kept.
+    keys = dict(zip(reversed(vectors.words), reversed(vectors.keys)))
+    return dataclasses.replace(kept, keys=[keys[word] for word in kept.words])
 
 
 def _say_fewer(path: str, words: int, wanted: int | None) -> None:

@@ -148,10 +148,15 @@ def test_rates_decay_and_are_halved_from_the_second_worse_criterion_on(monkeypat
         adversarial.induce, "unsupervised_criterion", lambda *_, **__: next(criteria)
     )
     options = QUICK | {"epochs": 6, "map_rate": 2.0}
-    info = adversarial.Adversarial(**options).fit(x, y).info
+    fitted = adversarial.Adversarial(**options).fit(x, y)
+    info = fitted.info
     shrunk = np.array([1, 1, 1, 0.5, 0.5, 0.25])
     np.testing.assert_allclose(info["rate"], 2.0 * 0.98 ** np.arange(6) * shrunk)
     assert info["kept"] == "epoch 4" and info["best_criterion"] == 0.6
+    # The map is that epoch's: a training that ends there has the same.
+    criteria = iter([0.5, 0.4, 0.3, 0.6])
+    ended = adversarial.Adversarial(**options | {"epochs": 4}).fit(x, y)
+    np.testing.assert_array_equal(fitted.source_map, ended.source_map)
 
 
 def test_is_seeded():

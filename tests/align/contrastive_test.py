@@ -124,6 +124,33 @@ def test_without_a_better_epoch_the_start_is_kept():
     np.testing.assert_allclose(found.apply_target(y), first.apply_target(y), atol=1e-5)
 
 
+def test_all_pairs_that_are_set_aside_are_measured(monkeypatch):
+    """A last batch that is smaller was left out, and it was the same in every epoch."""
+    x, y = bent(count=200)
+    pairs = np.stack([np.arange(200)] * 2, 1)
+    aside = []
+    seen = []
+    part, batches = Contrastive._part, Contrastive._batches
+
+    def split(self, *arguments):
+        sides = part(self, *arguments)
+        aside.append(sides[1])
+        return sides
+
+    def count(self, x, y, pairs, *rest):
+        for words in batches(self, x, y, pairs, *rest):
+            if pairs is aside[0]:
+                seen.append(len(words.x.pair_ids))
+            yield words
+
+    monkeypatch.setattr(Contrastive, "_part", split)
+    monkeypatch.setattr(Contrastive, "_batches", count)
+    size = 16
+    Contrastive(batch_size=size, negatives=4, epochs=1, validation=0.3).fit(x, y, pairs)
+    assert len(aside[0]) % size  # else the test shows nothing
+    assert len(set(seen)) == 1 and len(aside[0]) - sum(seen) < len(seen) and max(seen) <= size
+
+
 def test_the_start_gets_its_options_and_maps_different_widths():
     x, y = bent(300)
     pairs = np.stack([np.arange(200)] * 2, 1)

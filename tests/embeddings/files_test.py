@@ -11,7 +11,7 @@ import pytest
 from gensim.models import FastText, KeyedVectors
 from gensim.models.fasttext import save_facebook_model
 
-from clwe_jax.embeddings import files, text_files
+from clwe_jax.embeddings import collect, files, text_files
 from clwe_jax.embeddings.vectors import Vectors
 
 GOOD = "3 2\nhaus 1 2\nbaum 0.5 -0.25\nsee 1e-3 4\n"
@@ -364,6 +364,20 @@ def test_white_space_in_words_is_not_written_to_text(tmp_path, caplog):
     assert "3 words" in caplog.text
     files.write(str(tmp_path / "v.npz"), vectors.take([0, 1]))
     assert read(str(tmp_path / "v.npz")).words == ["a", "b c"]
+
+
+def test_keys_stay_with_their_words_beside_faults(tmp_path):
+    """A phrase makes a file a faulty one, whose words are collected one by one."""
+    words, keys = (
+        ["US", "new york", "gone", "US", "May"],
+        ["us", "new york", "gone", "other", "may"],
+    )
+    numbers = np.eye(5, dtype=np.float32)
+    numbers[2] = 0
+    vectors = Vectors(words, numbers, keys=keys)
+    kept = collect.keep_usable("file", vectors, None)
+    assert (kept.words, kept.keys) == (["US", "new york", "May"], ["us", "new york", "may"])
+    assert kept.report["zero_vectors"] == kept.report["duplicates"] == 1
 
 
 def test_brought_npz_is_checked(tmp_path):
