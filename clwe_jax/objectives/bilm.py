@@ -106,7 +106,8 @@ class BiLmObjective(ByIdentity, BiLmLossOptions):
             integers += ["words_reverse", "target_reverse", "spelling_reverse"]
             floats += ["weights_reverse"]
             streams = 2
-        distinct = min(streams * rows * length, self.padded_vocab_size)  # the most possible
+        # The most possible; as the other arrays, for any number of devices that divides the rows.
+        distinct = rows * min(streams * length, -(-self.padded_vocab_size // rows))
         types = dict.fromkeys(integers, jnp.int32) | dict.fromkeys(floats, jnp.float32)
         return {
             **{name: jax.ShapeDtypeStruct((rows, length), kind) for name, kind in types.items()},
