@@ -150,14 +150,10 @@ class _Program:
     @classmethod
     def of_finish(cls, config: PretrainRun, pretraining: _Program) -> _Program:
         """The contrastive finish's step, on the devices of the pretraining's."""
-        weights = None  # as of `inputs.pool_weights`
-        if config.finish.pool != "mean":
-            size = options.padded_rows(config.vocab.size)
-            weights = np.ones((len(options.languages(config)), size), np.float32)
         return cls(
             config,
             pretraining.devices,
-            finish.objective(config.finish, pretraining.objective, weights),
+            finish.objective(config.finish, pretraining.objective),
             finish.optimizer(config),
             finish.train_options(config, pretraining.mesh),
             finish.length(config),

@@ -163,7 +163,9 @@ def fit(
             # A member that has stopped still learns beside the others, and keeps what it had.
             history.append(np.where(active, np.asarray(measure(params), np.float64), highest))
             gain = history[-1] > highest
-            best = jax.tree.map(lambda new, old: _choose_better(gain, new, old), params, best)
+            shape = lambda new: (-1, *[1] * (new.ndim - 1))
+            choose = lambda new, old: jnp.where(gain.reshape(shape(new)), new, old)
+            best = jax.tree.map(choose, params, best)
             best_at[gain] = epoch
             highest[gain] = history[-1][gain]
             # A tagger finds no name at first: its F1 of 0 is no reason to stop.
@@ -276,10 +278,6 @@ def step(labeller: Labeller, recipe: Recipe, steps: int) -> Callable[..., tuple[
 
     # The parameters are not donated, because `best` may be the same arrays.
     return jax.jit(members, donate_argnums=(1,))
-
-
-def _choose_better(gain: np.ndarray, new: Array, old: Array) -> Array:
-    return jnp.where(gain.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
 
 def _as_lists(values: np.ndarray) -> str:

@@ -191,9 +191,8 @@ class FrozenTransfer:
         bare = self._bare(layers)
         path = os.path.join(self.workdir, HEADS, f"{name or 'head'}.npz")
         make = functools.partial(self._fit, bare, layers)
-        params, facts = CachedResult(
-            path, self.made_with(), make, _save_heads, _load_heads
-        ).result()
+        load = lambda path: (heads.load(path), atomic.read_json(_facts_of(path)))
+        params, facts = CachedResult(path, self.made_with(), make, _save_heads, load).result()
         return Layer(name, layers, dataclasses.replace(bare, params=params), facts)
 
     def _fit(self, bare: Frozen, layers: slice) -> tuple[Any, dict[str, Any]]:
@@ -334,10 +333,6 @@ def _values_of(path: str) -> str:
 def _save_heads(fitted: tuple[Any, Mapping[str, Any]], path: str) -> None:
     heads.save(fitted[0], path)
     atomic.write_json(_facts_of(path), fitted[1])
-
-
-def _load_heads(path: str) -> tuple[Any, dict[str, Any]]:
-    return heads.load(path), atomic.read_json(_facts_of(path))
 
 
 def _facts_of(path: str) -> str:

@@ -150,7 +150,7 @@ found = dict(
         "cpu:8",
         optimizer=dict(groups=dict(table=dict(pattern=".*/token_embedding"))),
         train=dict(phases=[dict(steps=50, learn="default"), dict(learn="table")]),
-        finish=dict(steps=50, batch_size=24, sequence_length=16, pool="sif"),
+        finish=dict(steps=50, batch_size=24, sequence_length=16),
     ),
 )
 laser = presets.start_from("laser", "paper")

@@ -164,7 +164,12 @@ class ExampleMaker:
         random = draws.Draws(seed, number)
         words = self._encoder.encode(lines, languages)
         # One draw of the labels, also where the loss is the expectation over all draws.
-        return words, self._mask(words, random, self._builder.room, "drawn")[0]
+        changed = self._mask(words, random, self._builder.room, "drawn")[0]
+        if self._copies:
+            everywhere = tf.ones_like(changed.masked)
+            copy = self._switch(words, everywhere, self._task.copy_switch_rate, random)
+            changed = copy._replace(masked=changed.masked)
+        return words, changed
 
     def _mask(
         self, words: Encoded, random: draws.Draws, room: int, labels: str
@@ -175,10 +180,7 @@ class ExampleMaker:
             changed = self._switch(words, mask, 0.0, random)._replace(entry=words.entry)
         else:
             # Switched before the limit, because a label has the pieces of its synonym.
-            where, rate = mask, self._task.cross_lingual_share
-            if self._copies:
-                where, rate = tf.ones_like(mask), self._task.copy_switch_rate
-            changed = self._switch(words, where, rate, random)
+            changed = self._switch(words, mask, self._task.cross_lingual_share, random)
         return self._limit(changed._replace(masked=mask), words, room)
 
     def _eligible(self, words: Encoded) -> tf.Tensor:
