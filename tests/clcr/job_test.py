@@ -185,6 +185,11 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
 
     assert encoders.text_encoder(loaded.loaded, "extract,reorder").reorder
     assert not encoders.text_encoder(loaded.loaded, "extract").reorder
+    # The run's own probability, or another one.
+    thresholds = [
+        encoders.text_encoder(loaded.loaded, "extract", x).steps.threshold for x in (0.0, 0.7)
+    ]
+    assert thresholds == [loaded.loaded.steps.threshold, 0.7]
     with pytest.raises(ValueError, match="config.transfer.reduce='extract'"):
         encoders.text_encoder(models["de"], "extract")
 

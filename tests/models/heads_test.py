@@ -1,5 +1,6 @@
 """Heads: recurrences against NumPy, masks, and the losses."""
 
+import dataclasses
 import itertools
 
 import flax.linen as nn
@@ -127,6 +128,60 @@ def test_a_classifier_does_not_read_padding(name, count, x):
     found = applied(head, params, texts)
     assert found.shape == (ROWS, 3)
     np.testing.assert_allclose(found, applied(head, params, other), rtol=1e-5)
+
+
+def of_two(a, b):
+    """What a classifier reads of two texts (Conneau et al. 2017): both, their distance, their product."""
+    return np.concatenate([a, b, np.abs(a - b), a * b])
+
+
+@pytest.mark.parametrize(
+    "name, pool", [("linear", ""), ("mean_mlp", ""), *(("bilstm_max", x) for x in ("max", "mean"))]
+)
+def test_classifiers_are_those_of_numpy(name, pool, x):
+    head = CLASSIFIERS[name]
+    if pool:
+        head = heads.BiLstmMax(models.BiLstmMaxHead(cells=4, hidden=5, pool=pool), 3, False)
+    texts = [(x, MASK), (x[::-1], MASK[::-1])]
+    rng = np.random.default_rng(2)
+    params = jax.tree.map(
+        lambda p: rng.normal(size=p.shape).astype(np.float32),
+        params_of(head.init, jax.random.key(1), texts),
+    )
+    found = applied(head, params, texts)
+
+    def vector(words):
+        if not pool:
+            return words.mean(0)
+        states = applied(BiLstm(4), params["lstm"], words[None], np.ones((1, len(words)), bool))
+        return getattr(np, pool)(np.asarray(states[-1]).reshape(-1, 8), 0)
+
+    for row in range(ROWS):
+        states = of_two(*(vector(words[row][mask[row]]) for words, mask in texts))
+        if name != "linear":
+            states = np.maximum(states @ params["hidden_kernel"] + params["hidden_bias"], 0)
+        expected = states @ params["output_kernel"] + params["output_bias"]
+        np.testing.assert_allclose(found[row], expected, atol=1e-4)
+
+
+HEADS = [*TAGGERS.values(), *CLASSIFIERS.values()]
+
+
+@pytest.mark.parametrize("head", HEADS, ids=lambda head: head.options.name)
+def test_heads_drop_in_training_alone_and_by_their_own_rate(head, x):
+    params = params_of(head.init, jax.random.key(1), [(x, MASK)])
+    read = lambda head, train, seed=0: np.asarray(
+        head.apply({"params": params}, [(x, MASK)], train, rngs={"dropout": jax.random.key(seed)})
+    )
+    plain = read(head, False)
+    dropped = [read(head, True, seed) for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(dropped[0], dropped[1])
+    assert not np.allclose(dropped[0], dropped[2]) and not np.allclose(dropped[0], plain)
+    rates = {
+        field.name: 0.0 for field in dataclasses.fields(head.options) if "dropout" in field.name
+    }
+    without = head.clone(options=dataclasses.replace(head.options, **rates))
+    np.testing.assert_allclose(read(without, True), plain, atol=1e-6)
 
 
 def test_esim_is_that_of_chen_and_others(x):
