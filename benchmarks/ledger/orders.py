@@ -44,7 +44,7 @@ def figure(rows: Sequence[Row], metric: str) -> Figure | None:
     """The figure of a system's rows, one a seed; None where no row has it.
 
     Args:
-      rows: rows that differ in the seed.
+      rows: rows that differ in the seed, or one of several seeds.
       metric: a metric; a pattern with stars, which stands for the mean of all that fit it; or several with
         ' + ' between them, of which the sum of those that the row has counts.
     """
@@ -53,8 +53,13 @@ def figure(rows: Sequence[Row], metric: str) -> Figure | None:
         return None
     values = [value for value, _ in known]
     if len(values) == 1:
-        return Figure(*known[0], 1)
+        return Figure(*known[0], count_seeds(rows))
     return Figure(statistics.fmean(values), agreement.half_interval(values), len(values))
+
+
+def count_seeds(rows: Iterable[Row]) -> int:
+    """The number of seeds of rows: one each, and of a comparison those that it has trained."""
+    return sum(row.get("options", {}).get("compare", {}).get("seeds", 1) for row in rows)
 
 
 def _mean_and_error(row: Row, metric: str) -> tuple[float, float | None] | None:
@@ -124,7 +129,7 @@ def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str
         significant = None not in errors and abs(difference) > math.hypot(*errors)
     if not significant:
         return SAME
-    alone = min(len(rows) for rows in sides) < 2 or bool(tested) and len(seeds) < 2
+    alone = min(count_seeds(x.values()) for x in sides) < 2 or bool(tested) and len(seeds) < 2
     return (YES if difference > 0 else NO) + _ONE_SEED * alone
 
 

@@ -145,7 +145,8 @@ def _cells(cells: Sequence[str]) -> str:
 
 
 def _link(line: layout.TableLine, label: str, some: Sequence[Mapping[str, Any]]) -> str:
-    seeds = f", {len(some)} seeds" if len(some) > 1 else ""
+    count = orders.count_seeds(some)
+    seeds = f", {count} seeds" if count > 1 else ""
     return f"[{label}]({_LEDGER}/{rows.file_of(some[0])}){seeds}"
 
 

@@ -203,6 +203,11 @@ def test_a_pattern_is_the_mean_of_its_figures():
 def test_items_decide_the_order_of_one_seed(better, worse, expected):
     found = orders.verdict([row("x", a=better)], [row("y", a=worse)], "a")
     assert found == (expected if expected == orders.SAME else f"{expected} (one seed)")
+    # A comparison is one row of several seeds, whose intervals are over them.
+    compared = [row("x", a=better, b=worse)]
+    compared[0]["options"]["compare"] = {"seeds": 3}
+    assert orders.verdict(compared, compared, "a", "b") == expected
+    assert orders.figure(compared, "a").seeds == 3
 
 
 def test_the_same_items_are_paired():
