@@ -13,7 +13,7 @@ from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.systems import System
 from clwe_jax.evaluate import agreement, significance
 from clwe_jax.evaluate.agreement import Gain
-from clwe_jax.evaluate.significance import LEVEL, Observations
+from clwe_jax.evaluate.significance import LEVEL, Observations, Spread
 from clwe_jax.report import evaluations
 from clwe_jax.report.headline import mean_of
 
@@ -82,7 +82,20 @@ class Comparison:
         seeds = self._seeds_of_both(first, second)
         names = (first, second)
         sides = [self._sample(name, names, parts, seeds) for name in names]
-        return significance.compare(*sides)
+        paired = min(len(self.runs[name]) for name in names) > 1
+        return significance.compare(*sides, self._spread(figure, seeds, paired))
+
+    @functools.cache
+    def _spread(self, figure: str, seeds: frozenset[int], paired: bool) -> Spread | None:
+        """The spread over the seeds of the systems that have them all; None of one seed or system."""
+        samples = [
+            self._sample(name, (name,), self.parts(figure, name), seeds).values
+            for name in self.systems_with(figure)
+            if seeds <= {run.seed for run in self.runs[name]}
+        ]
+        if min(len(samples), len(seeds)) < 2:
+            return None
+        return significance.pool_spread(np.stack(samples), paired)
 
     @functools.cache
     def p_values(self, figure: str) -> dict[frozenset[str], float]:

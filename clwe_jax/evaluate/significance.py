@@ -2,7 +2,9 @@
 
 A figure varies with the seed and with the test items. Its interval has both parts: Student's t of the
 seeds, which are few, and the spread of the items, which are many. Of one seed only the second part is known,
-and what is found holds of these two trained models alone.
+and what is found holds of these two trained models alone. Where several systems are compared, the spread over
+the seeds is pooled, as in an analysis of variance: of three seeds alone Student's t has two degrees of freedom,
+and after a correction for the 45 pairs of ten systems no difference would be significant, however large.
 """
 
 from __future__ import annotations
@@ -16,6 +18,13 @@ from clwe_jax.evaluate.agreement import Gain, Outcomes
 
 LEVEL = 0.05
 _SMALLEST_P = 1e-9
+
+
+class Spread(NamedTuple):
+    """How much a gap varies with the seed: its standard deviation, and the degrees of freedom."""
+
+    deviation: float
+    freedom: int
 
 
 class Observations(NamedTuple):
@@ -64,28 +73,51 @@ def sample_of_outcomes(parts: Sequence[Outcomes]) -> Observations:
     return sample([(x.counts, x.items) for x in parts])
 
 
-def half_interval(values: Observations, level: float = LEVEL) -> float:
-    """Half of the interval of a figure: the halves of the seeds and the items, as of independent sums."""
+def pool_spread(values: np.ndarray, paired: bool) -> Spread:
+    """The spread of the gap of two systems over the seeds, pooled over all systems; of two it is that of their gaps.
+
+    Args:
+      values: of each system and seed, float64 [systems, seeds], two of each at least.
+      paired: whether both sides of a gap have the seeds; else one side is a constant.
+    """
+    systems, seeds = values.shape
+    rest = values - values.mean(1, keepdims=True)
+    if not paired:
+        return Spread(math.sqrt((rest**2).sum() / systems / (seeds - 1)), systems * (seeds - 1))
+    rest = rest - rest.mean(0)  # what all systems have of a seed
+    freedom = (systems - 1) * (seeds - 1)
+    return Spread(math.sqrt(2 * (rest**2).sum() / freedom), freedom)
+
+
+def half_interval(
+    values: Observations, level: float = LEVEL, spread: Spread | None = None
+) -> float:
+    """Half of the interval of a figure: the halves of the seeds and the items, as of independent sums.
+
+    Args:
+      spread: of the values over the seeds; None: that of these values alone.
+    """
     from scipy import stats  # takes half a second, which a start need not wait for
 
     seeds = len(values.values)
     of_seeds = of_items = 0.0
     if seeds > 1:
-        error = values.values.std(ddof=1) / seeds**0.5
-        of_seeds = stats.t.isf(level / 2, seeds - 1) * error
+        deviation, freedom = spread or (values.values.std(ddof=1), seeds - 1)
+        of_seeds = stats.t.isf(level / 2, freedom) * deviation / seeds**0.5
     if np.count_nonzero(values.influence) > 1:
         error = np.sqrt((values.influence**2).sum())
         of_items = stats.t.isf(level / 2, values.items - 1) * error
     return math.hypot(of_seeds, of_items)
 
 
-def compare(first: Observations, second: Observations) -> Gain:
+def compare(first: Observations, second: Observations, spread: Spread | None = None) -> Gain:
     """The difference of two figures, its interval, and the level at which the interval ends at 0.
 
     The seeds are pairs, in their order; a system of one seed is beside all of the other's.
 
     Args:
       first, second: of the same test items, where the influence of these is known.
+      spread: of the gap over the seeds; None: that of these two alone.
     """
     sides = [first.values, second.values]
     if (pairs := min(map(len, sides))) > 1:
@@ -98,21 +130,21 @@ def compare(first: Observations, second: Observations) -> Gain:
     # As in McNemar's test: few items that differ are far from a normal distribution.
     step = float(np.abs(influence).max(initial=0.0))
     distance = max(abs(difference) - step, 0.0)
-    half = half_interval(gap) + step
-    return Gain(difference, difference - half, difference + half, _p(distance, gap))
+    half = half_interval(gap, spread=spread) + step
+    return Gain(difference, difference - half, difference + half, _p(distance, gap, spread))
 
 
-def _p(distance: float, gap: Observations) -> float:
+def _p(distance: float, gap: Observations, spread: Spread | None) -> float:
     """The level at which half of the interval is the distance."""
     from scipy import optimize
 
     if not distance:
         return 1.0
-    if half_interval(gap, _SMALLEST_P) <= distance:
+    if half_interval(gap, _SMALLEST_P, spread) <= distance:
         return _SMALLEST_P
 
     def excess(log_p: float) -> float:
-        return half_interval(gap, math.exp(log_p)) - distance
+        return half_interval(gap, math.exp(log_p), spread) - distance
 
     return math.exp(optimize.brentq(excess, math.log(_SMALLEST_P), 0.0))
 

@@ -29,6 +29,30 @@ def test_equal_systems_are_seldom_called_different(seeds, of_seed):
     assert wrong / trials < 0.075 and outside / trials < 0.085
 
 
+def test_the_pooled_spread_of_two_systems_is_that_of_their_gaps():
+    values = np.random.default_rng(0).normal(size=(2, 4))
+    assert significance.pool_spread(values, True) == pytest.approx(
+        ((values[0] - values[1]).std(ddof=1), 3)
+    )
+    # Of several it is the mean square; what a seed gives to all of them does not count.
+    many = np.random.default_rng(1).normal(size=(6, 4))
+    gaps = [(a - b).var(ddof=1) for i, a in enumerate(many) for b in many[:i]]
+    assert significance.pool_spread(many + [0, 9, 2, 3], True) == pytest.approx(
+        (np.mean(gaps) ** 0.5, 15)
+    )
+    apart = significance.pool_spread(many, False)
+    assert apart == pytest.approx((np.mean(many.var(1, ddof=1)) ** 0.5, 18))
+
+
+def test_equal_systems_among_many_are_seldom_called_different():
+    rng, wrong, trials = np.random.default_rng(0), 0, 200
+    for _ in range(trials):
+        all_drawn = [sample([draw(rng, 3, 400)]) for _ in range(5)]
+        spread = significance.pool_spread(np.stack([x.values for x in all_drawn]), True)
+        wrong += not (gain := compare(*all_drawn[:2], spread)).low <= 0 <= gain.high
+    assert wrong / trials < 0.085
+
+
 @pytest.mark.parametrize("count", [20, 400])
 def test_a_figure_s_items_and_the_value_are_those_of_accuracy(count):
     right = np.arange(count) < count // 4
