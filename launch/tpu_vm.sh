@@ -9,7 +9,7 @@
 #   install  install the code          run      start clwe_jax.main --multihost on every worker
 #   watch    wait until the run has finished; delete a preempted slice and make it again
 #   status   show slice and run        logs     show the end of worker 0's log
-#   stop     save and exit; a 'watch' elsewhere ends too, and 'run' goes on
+#   stop     save and exit; 'watch' and 'up' then end at once, and 'run' goes on
 #   delete   the slice (the bucket stays)
 #
 # Options:

@@ -5,8 +5,8 @@
 #                                    make the environment and install the project; with --bucket,
 #                                    mount that Cloud Storage bucket at ~/share
 #   launch/worker.sh start ARGS...   start clwe_jax.main ARGS in the background
-#   launch/worker.sh state           idle, running, finished, interrupted (saved), stopped (saved, by
-#                                    'stop --stay'), failed N, killed
+#   launch/worker.sh state           idle, running, finished, interrupted (saved), failed N, killed;
+#                                    stopped, after 'stop --stay'
 #   launch/worker.sh log [LINES]     the end of its output
 #   launch/worker.sh stop [--stay]   make it save and exit (SIGTERM), and wait for its end
 #
@@ -95,19 +95,22 @@ state() {
     status=$(<"$state_dir/exit")
     case $status in
       0) echo finished ;;
-      75) if [[ -e $state_dir/stay ]]; then echo stopped; else echo interrupted; fi ;;
-      *) echo "failed $status" ;;
+      75) stopped_or interrupted ;;
+      *) stopped_or "failed $status" ;;
     esac
   elif [[ ! -s $state_dir/pid ]]; then
-    echo idle
+    stopped_or idle
   elif alive; then
     echo running
   else
     # The exit status appears a moment after the end; without one the machine went down.
     sleep 1
-    if [[ -s $state_dir/exit ]]; then state; else echo killed; fi
+    if [[ -s $state_dir/exit ]]; then state; else stopped_or killed; fi
   fi
 }
+
+# 'stopped' where 'stop --stay' has been called since the last start, else the given state.
+stopped_or() { if [[ -e $state_dir/stay ]]; then echo stopped; else echo "$1"; fi; }
 
 # After a restart of the machine another program may have this process id.
 alive() {
@@ -116,8 +119,8 @@ alive() {
 }
 
 stop() {
+  [[ ${1:-} != --stay ]] || { mkdir -p "$state_dir" && touch "$state_dir/stay"; }
   if [[ $(state) == running ]]; then
-    [[ ${1:-} != --stay ]] || touch "$state_dir/stay"
     kill -TERM "$(<"$state_dir/pid")"
     while [[ $(state) == running ]]; do sleep 1; done
   fi

@@ -350,6 +350,7 @@ def test_worker_follows_a_run_to_its_end(stubs):
     wait_for(stubs, "running")
     time.sleep(0.3)
     assert worker(stubs, "stop") == "interrupted"
+    assert worker(stubs, "stop", "--stay") == "stopped"  # though it does not run now
 
 
 @pytest.mark.parametrize("body, state", [("exit 0", "finished"), ("exit 9", "failed 9")])

@@ -53,7 +53,7 @@ def figure(rows: Sequence[Row], metric: str) -> Figure | None:
         return None
     values = [value for value, _ in known]
     if len(values) == 1:
-        return Figure(*known[0], count_seeds(rows))
+        return Figure(*known[0], count_seeds(x for x in rows if _mean_and_error(x, metric)))
     return Figure(statistics.fmean(values), agreement.half_interval(values), len(values))
 
 

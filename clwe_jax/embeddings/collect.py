@@ -230,8 +230,10 @@ def keep_usable(path: str, vectors: Vectors, max_vocab: int | None) -> Vectors:
     kept = collector.vectors("words and their vectors")
     if vectors.keys is None:
         return kept
-    # The first of equal words is kept.
-    keys = dict(zip(reversed(vectors.words), reversed(vectors.keys)))
+    # The first usable one of equal words is kept.
+    usable = _plain(vectors.vectors).tolist()
+    rows = zip(reversed(vectors.words), reversed(vectors.keys), reversed(usable))
+    keys = {word: key for word, key, is_usable in rows if is_usable}
     return dataclasses.replace(kept, keys=[keys[word] for word in kept.words])
 
 

@@ -13,6 +13,7 @@ from clwe_jax import options
 from clwe_jax.encoders import language_model
 from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.training import MeshOptions
 from clwe_jax.pretrain.finish import BEFORE
 from clwe_jax.report.headline import FLOOR
 from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
@@ -52,7 +53,9 @@ class Evaluation(Job):
     def _evaluate(self) -> Results:
         model = language_model.load(self.workdir)
         run_text = inputs.open_run_text(self.config, self.workdir)
-        heldout = inputs.build(self.config, run_text).heldout
+        # On the devices that are here: the training may have had others.
+        here = dataclasses.replace(self.config, mesh=MeshOptions())
+        heldout = inputs.build(here, run_text).heldout
         suite = evaluators.build(
             self.config.evals, inputs.context(run_text, heldout), run_text.folders
         )

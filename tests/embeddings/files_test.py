@@ -368,15 +368,13 @@ def test_white_space_in_words_is_not_written_to_text(tmp_path, caplog):
 
 def test_keys_stay_with_their_words_beside_faults(tmp_path):
     """A phrase makes a file a faulty one, whose words are collected one by one."""
-    words, keys = (
-        ["US", "new york", "gone", "US", "May"],
-        ["us", "new york", "gone", "other", "may"],
-    )
-    numbers = np.eye(5, dtype=np.float32)
+    words = ["US", "new york", "gone", "US", "May", "gone"]
+    keys = ["us", "new york", "gone", "other", "may", "second"]
+    numbers = np.eye(6, dtype=np.float32)
     numbers[2] = 0
-    vectors = Vectors(words, numbers, keys=keys)
-    kept = collect.keep_usable("file", vectors, None)
-    assert (kept.words, kept.keys) == (["US", "new york", "May"], ["us", "new york", "may"])
+    kept = collect.keep_usable("file", Vectors(words, numbers, keys=keys), None)
+    assert kept.words == ["US", "new york", "May", "gone"]
+    assert kept.keys == ["us", "new york", "may", "second"]
     assert kept.report["zero_vectors"] == kept.report["duplicates"] == 1
 
 

@@ -174,13 +174,14 @@ def test_what_cannot_be_read_is_hashed_by_its_name(tmp_path, said):
     assert "dangling.txt is no file that can be read" in said.text and "pipe is no" in said.text
 
 
-@pytest.mark.parametrize("name", ["a=b", "a,b", "a:b", "a,b=c:d"])
+@pytest.mark.parametrize("name", ["a=b", "a,b", "a:b", "a,b=c:d", "anna@uni.de"])
 def test_marks_in_a_path_are_no_marks_of_an_option(tmp_path, name):
     folder = tmp_path / name
     folder.mkdir()
     (folder / "x").write_text("1")
     for value in (f"{folder}", f"text:{folder}", f"de={folder}"):
-        assert [x["name"] for x in data_hashes.hash_data({"data": value})] == [name], value
+        for option in ({"data": value}, {"data": {"source": value}}):
+            assert [x["name"] for x in data_hashes.hash_data(option)] == [name], value
     if "," not in name:
         values = f"vec:de={folder / 'x'},en={tmp_path}"
         assert {x["name"] for x in data_hashes.hash_data({"data": values})} == {"x", tmp_path.name}
