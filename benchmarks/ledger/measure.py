@@ -108,8 +108,8 @@ def _work(
         try:
             folder, error = _run(row, core, asked.peer)
             new = {} if error else rows.row_of(folder)
-        except (OSError, ValueError) as fault:
-            error = str(fault)
+        except Exception as fault:  # the other rows go on
+            error = repr(fault)
         with state.lock:
             state.done += not error
             state.failed += bool(error)

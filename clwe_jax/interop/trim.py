@@ -141,7 +141,7 @@ def _renumber(spec: dict[str, Any], numbers: dict[int, int]) -> dict[str, Any]:
         for end in {"cls", "sep"} & step.keys():
             step[end] = [step[end][0], numbers[step[end][1]]]
     changed = {"model": model, "added_tokens": tokens, "post_processor": processor or None}
-    if padding := spec.get("padding"):
+    if (padding := spec.get("padding")) and padding["pad_id"] in numbers:
         changed["padding"] = {**padding, "pad_id": numbers[padding["pad_id"]]}
     return {**spec, **changed}
 

@@ -16,6 +16,11 @@ class BestMetric:
         # Without evaluations in the training there is no best checkpoint to choose.
         self._name = name if self._unmeasured else ""
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the best checkpoint is chosen by a figure of the training's evaluations."""
+        return bool(self._name)
+
     def note_evaluation(self, evaluator: TrainingEvaluator) -> None:
         """Notes that an evaluation has run to its end."""
         self._unmeasured = [other for other in self._unmeasured if other is not evaluator]

@@ -275,13 +275,16 @@ class _Evaluations:
         return [x for x in self.evaluators if _is_due(x.every_steps, step)]
 
     def run(self, due: Sequence[TrainingEvaluator], variables: Variables, step: int) -> None:
-        """Runs evaluators at a step; after a signal the unfinished ones are left to the next start."""
+        """Runs evaluators at a step; after a signal the unfinished ones are left to the next start.
+
+        Where they choose the best checkpoint, they end before it is saved: it takes its figure along.
+        """
         self.unmeasured = len(due)
         for evaluator in due:
             figures = {}
             for name, value in evaluator.run(variables, step):
                 figures[name] = float(value)
-                if self.stop.received:
+                if self.stop.received and not self.best.is_wanted:
                     return
             self.unmeasured -= 1
             self.writer.write(step, figures)

@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 
-from clwe_jax.training.checkpoint import restore_variables
+from clwe_jax.training.checkpoint import complete_steps, restore_variables
 from clwe_jax.training.step_log import Diverged
 
 
@@ -272,6 +272,28 @@ def test_an_evaluation_that_a_signal_cut_is_done_by_the_next_start(toy, tmp_path
     assert cut.step == 4 and not cut.finished
     assert toy.fit(tmp_path / "cut", evaluators=[Measured("a"), Measured("b")], **options).finished
     assert sorted(lines("cut")) == sorted(lines("whole"))
+
+
+def test_a_signal_in_an_evaluation_leaves_the_best_checkpoint_the_best(toy, tmp_path):
+    class Scored:
+        every_steps = 2
+
+        def __init__(self, cut_at=0):
+            self.cut_at = cut_at
+
+        def run(self, variables, step):
+            yield "eval/step", step
+            if step == self.cut_at:
+                os.kill(os.getpid(), signal.SIGTERM)
+            yield "eval/score", -abs(step - 4)
+
+    options = dict(steps=8, checkpoint=dict(every_steps=2, keep=1, best="eval/score"))
+    for folder, cut_at in (("whole", 0), ("cut", 4)):
+        done = toy.fit(tmp_path / folder, evaluators=[Scored(cut_at)], **options)
+        assert done.finished == (not cut_at)
+    assert toy.fit(tmp_path / "cut", evaluators=[Scored()], **options).finished
+    for folder in ("whole", "cut"):
+        assert complete_steps(str(tmp_path / folder / "checkpoints")) == [4, 8], folder
 
 
 def test_failed_checkpoints_do_not_stop_training(toy, tmp_path, monkeypatch, caplog):
