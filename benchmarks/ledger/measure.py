@@ -49,11 +49,12 @@ def measure(asked: Asked, ledger: str = rows.FOLDER) -> bool:
     run of this commit is not repeated, and an interrupted one goes on; that of another commit is removed first.
 
     Raises:
-      ValueError: this machine lacks a core.
+      ValueError: this process may not use a core.
     """
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         if lacking := set(asked.cores) - os.sched_getaffinity(0):
-            raise ValueError(f"--cores: there is no core {', '.join(map(str, sorted(lacking)))}")
+            cores = ", ".join(map(str, sorted(lacking)))
+            raise ValueError(f"--cores: this process may not use core {cores}")
     waiting = collections.deque(choose_rows(rows.read(ledger), asked))
     state = _State(asked.hours * 3600)
     threads = [
@@ -107,17 +108,17 @@ def _work(
             state.seconds -= row["seconds"]["processor"]
         try:
             folder, error = _run(row, core, asked.peer)
-            new = {} if error else rows.row_of(folder)
+            if not error:
+                lines = describe_change(row, rows.row_of(folder))
+                with state.lock:
+                    rows.add([folder], ledger)
         except Exception as fault:  # the other rows go on
             error = repr(fault)
         with state.lock:
             state.done += not error
             state.failed += bool(error)
-            if error:
-                print(f"FAILED {row['name']}, seed {row.get('seed', 0)}: {error}", flush=True)
-                continue
-            rows.add([folder], ledger)
-            print("\n".join(describe_change(row, new)), flush=True)
+            failure = f"FAILED {row['name']}, seed {row.get('seed', 0)}: {error}"
+            print(failure if error else "\n".join(lines), flush=True)
 
 
 def _has_peer(row: Mapping[str, Any]) -> bool:

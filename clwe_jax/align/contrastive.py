@@ -104,7 +104,7 @@ class Contrastive(ContrastiveOptions):
 
         measure = jax.jit(lambda maps, words: loss(maps, words, self.temperature))
         # The same batches and negatives for every epoch, so that the losses on them compare. They are of
-        # equal size: of the last pairs, which are never in another batch, fewer than one a batch are left out.
+        # equal size, and leave out fewer pairs than there are batches.
         count = -(-len(aside_pairs) // self.batch_size)
         size = len(aside_pairs) // max(count, 1)
         aside_rng = np.random.default_rng(self.seed)

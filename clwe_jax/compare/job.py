@@ -101,7 +101,7 @@ class Compare(Job):
         if exists and self._measurements(place, folders).read_stored() is not None:
             yield f"{line}: kept"
         elif exists:
-            yield f"{line}: measured again, as its options, its test sets or the program have changed"
+            yield f"{line}: measured again: its options, its test sets or the program have changed, or it was cut"
         elif system.config:
             file = shared.config_file(self.config, system)
             yield f"{line}: {file}, {shared.budget(self.config.compare)}"

@@ -116,7 +116,7 @@ class Comparison:
         return self.p_values(figure).get(frozenset((first, second)), 1.0) < LEVEL
 
     def is_tied(self, figure: str, first: str, second: str) -> bool:
-        """Whether two systems have the same test items in a part, and no significant order."""
+        """Whether two systems share nine tenths of a part's test items, and no significant order."""
         is_compared = bool(self.parts(figure, first, second))
         return is_compared and not self.is_significant(figure, first, second)
 

@@ -124,7 +124,7 @@ def test_without_a_better_epoch_the_start_is_kept():
     np.testing.assert_allclose(found.apply_target(y), first.apply_target(y), atol=1e-5)
 
 
-def test_all_pairs_that_are_set_aside_are_measured(monkeypatch):
+def test_the_last_pairs_that_are_set_aside_are_measured(monkeypatch):
     """A last batch that is smaller was left out, and it was the same in every epoch."""
     x, y = bent(count=200)
     pairs = np.stack([np.arange(200)] * 2, 1)

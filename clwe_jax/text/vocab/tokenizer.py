@@ -87,7 +87,8 @@ class Tokenizer:
         return ids, index
 
     def encode_given(self, word: str, language: str) -> list[int]:
-        """The piece ids of a given word, as it stands among others: at least one."""
+        """The piece ids of a given word, at least one. Of whole text a word has a space before it, in Chinese
+        too, as `is_split_into_words` of transformers does."""
         if self.whole_text:  # raw text of one word would be that at the start of a text
             return self.vocabulary.encode_word(word)
         return self.encode(word, language)[0] or [self.vocabulary.unk_id]

@@ -92,7 +92,7 @@ def test_a_row_that_cannot_be_read_has_failed_and_a_core_must_exist(checkout, mo
     monkeypatch.setattr(rows, "row_of", read)
     assert not measure.measure(measure.Asked("toy *"), ledger)
     assert "0 rows measured, 2 failed, 0 left" in capsys.readouterr().out
-    with pytest.raises(ValueError, match="no core 9999"):
+    with pytest.raises(ValueError, match="not use core 9999"):
         measure.measure(measure.Asked("toy *", cores=(0, 9999)), ledger)
 
 
