@@ -25,6 +25,7 @@ from clwe_jax.text import pocket_files
 from clwe_jax.text import stamps as file_stamps
 from clwe_jax.text.corpus import alignment_files, parallel
 from clwe_jax.text.corpus.alignment_files import Linked
+from clwe_jax.text.corpus.parallel import SentencePairs
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.types import Encodes
 
@@ -219,26 +220,20 @@ def training_rows(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> list[
         domains = pocket_files.domains(config.data)
         rows = pocket.link_sentences(source, target, settings.sentences, _SEED, "train", domains)
         return [Linked(*row) for row in rows]
-    for files in parallel.find(settings.parallel, (source, target), "clcr.parallel"):
-        if {files.source, files.target} == {source, target}:
-            pairs = parallel.read(files, settings.sentences)
-            texts = {files.source: pairs.source, files.target: pairs.target}
-            return list(_cut(tokenizers, texts, (source, target), settings.length))
-    raise ValueError(
-        f"config.clcr.parallel={settings.parallel} has no sentences of {source} and {target}; "
-        f"{parallel.HELP}"
-    )
+    bitexts = parallel.find(settings.parallel, (source, target), "clcr.parallel")
+    pairs = parallel.read_pair(bitexts, (source, target), settings.sentences)
+    return list(_cut(tokenizers, pairs, (source, target), settings.length))
 
 
 def _cut(
     tokenizers: Mapping[str, Tokenizer],
-    texts: Mapping[str, Sequence[str]],
+    pairs: SentencePairs,
     languages: tuple[str, str],
     length: int,
 ) -> Iterator[Linked]:
     """Sentences as words; pairs with a longer or an empty side are left out."""
     left_out = 0
-    for pair in zip(*(texts[language] for language in languages)):
+    for pair in zip(pairs.source, pairs.target):
         words = [tokenizers[x].words(text, x) for text, x in zip(pair, languages)]
         if all(0 < len(side) <= length for side in words):
             yield Linked(words[0], words[1], _NONE, _NONE)
@@ -305,7 +300,7 @@ def gold_rows(config: ClcrRun, pair: Sequence[str]) -> list[Linked]:
 def read_sentences(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> ParallelRows:
     """The training and the test sentences.
 
-    Without gold links a tenth of the training sentences are the test sentences.
+    Without gold links a tenth of the training sentences are the test sentences. No pair is in both.
     """
     train = training_rows(config, tokenizers)
     test = test_rows(config)
@@ -314,6 +309,12 @@ def read_sentences(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> Para
         count = max(1, min(len(train) // 10, config.clcr.test_sentences))
         test = train[:count]
         train = train[count:]
+    # Subtitles and the like repeat lines.
+    tested = {(tuple(row.source), tuple(row.target)) for row in test}
+    most = len(train)
+    train = [row for row in train if (tuple(row.source), tuple(row.target)) not in tested]
+    if len(train) < most:
+        logging.info("%d training pairs are left out: they are test pairs", most - len(train))
     logging.info("%s training and %s test sentences", f"{len(train):,}", f"{len(test):,}")
     if not train:
         raise ValueError("config.clcr.parallel: no sentence pair is left to learn from")

@@ -104,8 +104,8 @@ class Clcr(Job):
             yield f"entailment: {', '.join(rows)}; {seeds} heads each"
         else:
             yield (
-                "entailment: left out, it has no labelled files "
-                "(--config.clcr.entailment.train=en:FILE --config.clcr.entailment.tests=DIR)"
+                "entailment: left out (--config.clcr.entailment.seeds=5; of your own text also "
+                "--config.clcr.entailment.train=en:FILE --config.clcr.entailment.tests=DIR)"
             )
 
     def _encoders(self) -> Any:
@@ -346,6 +346,8 @@ class Clcr(Job):
         if not self.config.clcr.entailment.seeds:
             return figures
         made_with = {**mapped.made_with, "clcr": to_dict(self.config.clcr)}
+        if multilingual := self.config.clcr.entailment.multilingual:
+            made_with["multilingual"] = state_of(multilingual)
         stamps = data.stamps(self.config, clcr_files.of_entailment(self.config))
         rows = {
             name: functools.partial(entailment.measure_entailment, self.config, self.workdir, name)

@@ -116,16 +116,20 @@ def mean(values: np.ndarray, words: np.ndarray) -> np.ndarray:
     """The mean vector of words, [layers, D].
 
     Args:
-      values: those of a `FeatureTable`; of a word's pieces every one counts.
+      values: those of a `FeatureTable`; of a word's pieces every one counts, its last one once.
       words: rows of the table, int32 [n].
     """
     # In parts, as the table may be a mapped file; in float32 the sum of many rows loses digits.
     total = np.zeros(values.shape[-2:])
     count = 0
     for start in range(0, len(words), _ROWS):
-        block = values[words[start : start + _ROWS]].reshape(-1, *values.shape[-2:])
-        total = total + block.sum(0, dtype=np.float64)
-        count = count + len(block)
+        block = values[words[start : start + _ROWS]]
+        block = block.reshape(len(block), -1, *values.shape[-2:])
+        # A word with fewer pieces than the longest one repeats its last piece.
+        pieces = np.ones(block.shape[:2], bool)
+        pieces[:, 1:] = (block[:, 1:] != block[:, :-1]).any((-1, -2))
+        total = total + block[pieces].sum(0, dtype=np.float64)
+        count = count + pieces.sum()
     return (total / max(count, 1)).astype(np.float32)
 
 

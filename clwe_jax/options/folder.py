@@ -187,6 +187,8 @@ def update_names(values: dict[str, Any]) -> None:
         evaluator.pop("bootstrap", None)  # an option of 0.2.0, which decides nothing that is loaded
     if "task" not in values:
         values.pop("plan", None)  # only the training of a language model has a plan
+    if "transfer" in values:
+        values.pop("checkpoint", None)  # a head is kept after each epoch
     for path in _GONE:
         section, _, name = path.rpartition(".")
         _section_of(values, section).pop(name, None)

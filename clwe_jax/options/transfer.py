@@ -15,10 +15,11 @@ from clwe_jax.options.evaluators import WordAlignerOptions
 from clwe_jax.options.section import Count, OneOf, Range, Options, Share, Size, option, section
 from clwe_jax.options.embeddings import FastTextOptions
 from clwe_jax.options.systems import Run
+from clwe_jax.options.tasks import check_source
 from clwe_jax.options.text import LabelledOptions, SmallVocabOptions
 
 _LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean", "each")
-_LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
+LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
 ENCODER_FOLDERS = ("run", "hf", "laser")  # kinds of encoders that are a folder
 ENCODERS = (*ENCODER_FOLDERS, "vec")
 # Weight of an encoder beside another without verses or text: of Basque news (NTREX), docs/no_encoder.md.
@@ -73,7 +74,7 @@ class SearchOptions(Options):
 
 @dataclasses.dataclass(frozen=True)
 class MapsOptions(WordAlignerOptions):
-    """Orthogonal maps of a language model's layers onto English by config.data.pairs (E9)."""
+    """Orthogonal maps of a language model's layers, onto the first training language, by config.data.pairs (E9)."""
 
     links: str = option(
         "",
@@ -183,9 +184,6 @@ class TransferRun(Run):
     optimizer: training.OptimizerOptions = section(_optimizer)
     train: training.EpochsOptions = section(training.EpochsOptions)
     mesh: training.MeshOptions = section(training.MeshOptions)
-    checkpoint: training.CheckpointOptions = section(
-        lambda: training.CheckpointOptions(every_steps=0, keep=1)
-    )
     report: training.ErrorsOptions = section(lambda: training.ErrorsOptions(errors=3))
 
     def check(self, run: Run, path: str) -> None:
@@ -218,14 +216,14 @@ class TransferRun(Run):
                 f"config.transfer.layers={layers!r}: one of {', '.join(_LAYERS)}, or a layer's number"
             )
         form, _, source = encoder.partition(":")
-        if encoder not in ("joint", *_LEARNED) and (form not in ENCODERS or not source):
+        if encoder not in ("joint", *LEARNED) and (form not in ENCODERS or not source):
             raise ValueError(
                 f"config.encoder={encoder!r}: expected run:DIR, hf:DIR, laser:DIR, vec:en=FILE,de=FILE, "
-                f"joint, or {', '.join(_LEARNED)}"
+                f"joint, or {', '.join(LEARNED)}"
             )
-        if settings.pieces and encoder not in _LEARNED:
+        if settings.pieces and encoder not in LEARNED:
             raise ValueError(
-                f"config.transfer.pieces={settings.pieces!r} is the start of {', '.join(_LEARNED)}, and "
+                f"config.transfer.pieces={settings.pieces!r} is the start of {', '.join(LEARNED)}, and "
                 f"config.encoder={encoder!r} has pieces of its own: --config.transfer.pieces=''"
             )
         if settings.lower_case and kind != "tags":
@@ -250,7 +248,14 @@ class TransferRun(Run):
                 "config.transfer.center=True takes away the mean of each language, and "
                 "config.transfer.translate='test' leaves one language: set one of them off"
             )
-        if settings.center and encoder in _LEARNED:
+        if encoder in ("joint", *LEARNED) and self.data.source:
+            check_source(self.data.source, "text:DIR")
+        if layers == "each" and encoder in LEARNED:
+            raise ValueError(
+                f"config.transfer.layers='each' trains one head a layer, and {encoder!r} has no layers: "
+                "set it to mix"
+            )
+        if settings.center and encoder in LEARNED:
             raise ValueError(
                 f"config.transfer.center=True needs features of an encoder, and {encoder!r} learns with "
                 "the head: set it to False"

@@ -13,13 +13,11 @@ from clwe_jax.models.labelling import Labeller, Labelling, Mix, WordsOfPieces
 from clwe_jax.models.tuned import TunedModel
 from clwe_jax.objectives.labelling import LabellingObjective
 from clwe_jax.options.section import Options
-from clwe_jax.options.transfer import TransferOptions
+from clwe_jax.options.transfer import LEARNED, TransferOptions
 from clwe_jax.text.dictionary import label_table
 from clwe_jax.text.dictionary.label_table import LabelTable
 from clwe_jax.text.vocab import base_vocab
 from clwe_jax.types import Objective
-
-LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
 
 
 def build_objective(

@@ -14,9 +14,9 @@ from clwe_jax.encoders.protocols import HasCoverage
 from clwe_jax.interop.configuration import LASER_WEIGHTS
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
-from clwe_jax.options.transfer import TransferRun, encoder_folder, encoder_parts
+from clwe_jax.options.transfer import LEARNED, TransferRun, encoder_folder, encoder_parts
 from clwe_jax.text.labelled import labelled_files
-from clwe_jax.training import build, checkpoint, finish
+from clwe_jax.training import checkpoint, finish
 from clwe_jax.transfer import loaded, maps as transfer_maps, vocabulary
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.results import OpenedEncoder
@@ -33,7 +33,7 @@ def open_encoder(config: TransferRun, workdir: str, data: LabelledData) -> Opene
     """
     settings = config.transfer
     source = config.encoder
-    if source in build.LEARNED:
+    if source in LEARNED:
         return _learned_pieces(config, workdir, data)
     if source == loaded.JOINT:
         # Most runs train no vectors, and load none of this.
@@ -71,7 +71,7 @@ def load(encoder: str, where: str, languages: Sequence[str]) -> LoadedEncoder:
             raise ValueError(
                 f"config.encoder={encoder} knows {', '.join(model.languages)}, and the labelled "
                 f"rows are in {', '.join(languages)}: name languages of both with "
-                f"--config.data.languages (without {language!r})"
+                f"--config.data.languages (to test), .transfer.train and .transfer.dev (without {language!r})"
             )
     return model
 
@@ -101,6 +101,7 @@ def _learned_pieces(config: TransferRun, workdir: str, data: LabelledData) -> Op
     pieces = config.transfer.pieces
     if not pieces:
         tokenizer = vocabulary.tokenizer_of(config, workdir, data)
+        made_with["pieces"] = tokenizer.vocabulary.fingerprint()
         return OpenedEncoder(PieceTable(tokenizer), made_with)
     tokenizer, table = vocabulary.load_pretrained(config.transfer, workdir, data)
     made_with["pieces"] = state_of(pieces)

@@ -15,10 +15,9 @@ import numpy as np
 
 from clwe_jax import allocator, atomic, options, registry
 from clwe_jax.encoders import load as encoders
-from clwe_jax.options.transfer import TransferRun
+from clwe_jax.options.transfer import LEARNED, TransferRun
 from clwe_jax.runs import forecast
 from clwe_jax.runs.job import Job, Results, Stage
-from clwe_jax.training import build
 from clwe_jax.transfer import (
     data as transfer_data,
     encoder as transfer_encoder,
@@ -114,7 +113,7 @@ class Transfer(Job):
         if encoder == loaded.JOINT:
             yield f"encoder: joint-align vectors, trained first in {self.path(loaded.ENCODER)}"
             yield from forecast.vectors(transfer_encoder.joint_config(self.config))
-        elif encoder in build.LEARNED:
+        elif encoder in LEARNED:
             yield f"encoder: {encoder}, which learns with the head from labelled rows alone"
         else:
             data = transfer_data.read(self.config)

@@ -14,7 +14,7 @@ from clwe_jax.encoders.checks import check_languages, check_texts
 from clwe_jax.encoders.features import FeatureReader, PieceTable
 from clwe_jax.encoders.loaded import LoadedEncoder, list_languages
 from clwe_jax.objectives import projected
-from clwe_jax.options.transfer import TransferOptions, TransferRun
+from clwe_jax.options.transfer import LEARNED, TransferOptions, TransferRun
 from clwe_jax.text.dictionary.glossary import Glossary
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.normalize import Normalizer
@@ -196,7 +196,7 @@ def load(workdir: str) -> TrainedLabeller:
     kind = registry.lookup("transfer_task", config.transfer.task).kind
     model = None
     tokenizer = None
-    if config.encoder in build.LEARNED:
+    if config.encoder in LEARNED:
         tokenizer = Tokenizer.load(os.path.join(workdir, VOCABULARY))
     else:
         if config.encoder == JOINT:

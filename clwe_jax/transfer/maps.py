@@ -99,14 +99,14 @@ def _stamps(config: TransferRun, languages: Sequence[str]) -> dict[str, str]:
     if config.data.pairs == POCKET:
         return {}
     target, *sources = languages
-    pairs = [(source, _bitext(config, source, target)) for source in sources]
-    links = (_links(config, source, target) for source, _ in pairs)
-    paths = itertools.chain(*(files.paths for _, files in pairs), links)
+    bitexts = itertools.chain(*(_bitexts(config, source, target) for source in sources))
+    links = (_links(config, source, target) for source in sources)
+    paths = itertools.chain(*(files.paths for files in bitexts), links)
     return stamps.stamps(filter(os.path.isfile, paths))  # the reader names links that are missing
 
 
-def _bitext(config: TransferRun, source: str, target: str) -> Bitext:
-    """The sentences of a pair of languages in config.data.pairs.
+def _bitexts(config: TransferRun, source: str, target: str) -> list[Bitext]:
+    """The files of a pair of languages in config.data.pairs.
 
     Raises:
       FileNotFoundError: there are none.
@@ -117,7 +117,7 @@ def _bitext(config: TransferRun, source: str, target: str) -> Bitext:
             f"config.data.pairs={config.data.pairs} has no sentences of {source}-{target}, languages of the "
             "labelled rows: test fewer languages, or give them"
         )
-    return bitexts[0]
+    return bitexts
 
 
 def _links(config: TransferRun, source: str, target: str) -> str:
@@ -200,13 +200,13 @@ def sentences(config: TransferRun, encoder: Encoder, source: str, target: str) -
     if config.data.pairs == POCKET:
         rows = pocket.link_sentences(source, target, align.sentences, _SEED, "train")
         return [Linked(*row) for row in rows]
-    files = _bitext(config, source, target)
+    files, *others = bitexts = _bitexts(config, source, target)
     if not align.links:
-        return list(_cut(encoder, files, (source, target), align.sentences))
-    if files.kind != LINES:
+        return list(_cut(encoder, bitexts, (source, target), align.sentences))
+    if files.kind != LINES or others:
         raise ValueError(
             f"config.transfer.align.links={align.links} are links of the lines of two files, such as "
-            f"train.{source} and train.{target}: config.data.pairs={config.data.pairs} has {files.paths[0]}"
+            f"train.{source} and train.{target}: config.data.pairs={config.data.pairs} has {', '.join(itertools.chain(*(x.paths for x in bitexts)))}"
         )
     sides = dict(zip((files.source, files.target), files.paths))
     gold_files = AlignmentFiles(
@@ -216,13 +216,12 @@ def sentences(config: TransferRun, encoder: Encoder, source: str, target: str) -
 
 
 def _cut(
-    encoder: Encoder, files: Bitext, languages: tuple[str, str], limit: int
+    encoder: Encoder, bitexts: Sequence[Bitext], languages: tuple[str, str], limit: int
 ) -> Iterator[Linked]:
-    """The pairs as words, the sides in the order of `languages`; pairs with a side without words are left out."""
+    """The pairs as words; pairs with a side without words are left out."""
     no_links: frozenset[tuple[int, int]] = frozenset()
-    pairs = parallel.read(files, limit)
-    sides = {files.source: pairs.source, files.target: pairs.target}
-    for texts in zip(*(sides[language] for language in languages)):
+    pairs = parallel.read_pair(bitexts, languages, limit)
+    for texts in zip(pairs.source, pairs.target):
         words = [encoder.words(text, x) for text, x in zip(texts, languages)]
         if all(words):
             yield Linked(*words, no_links, no_links)

@@ -10,11 +10,10 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.evaluate import agreement, significance
-from clwe_jax.options.transfer import TransferRun
+from clwe_jax.options.transfer import LEARNED, TransferRun
 from clwe_jax.report import data
 from clwe_jax.report.data import Block, Chart, Column, Language, Line, Metric, Number, Table, Word
 from clwe_jax.text.labelled import Task
-from clwe_jax.training import build
 from clwe_jax.transfer import groups, search
 from clwe_jax.transfer.data import LabelledData
 from clwe_jax.transfer.labeller import Labels
@@ -100,7 +99,7 @@ def _by_language(
     mode = "the encoder was frozen"
     if config.transfer.mode == "tune":
         mode = "the backbone learned with the head"
-    elif config.encoder in build.LEARNED:
+    elif config.encoder in LEARNED:
         mode = "the embeddings of its pieces learned with the head"
     elif encoder.reader.encoder.layers > 1:
         mode += f" (layers: {chosen or config.transfer.layers})"
@@ -229,7 +228,9 @@ def _gains(
                 "Better there",
                 "p (sign test)",
             ]
-            tables.append(Table(columns, rows, title=f"Against {os.path.basename(folder)}"))
+            tables.append(
+                Table(columns, rows, title=f"Against {os.path.basename(os.path.normpath(folder))}")
+            )
         else:
             logging.warning("%s has no predictions of the same test rows: no comparison", folder)
     if not tables:

@@ -9,9 +9,10 @@ import os
 from absl import logging
 import numpy as np
 
-from clwe_jax import options, pocket
+from clwe_jax import cached, options, pocket
 from clwe_jax.encoders import load as encoders
 from clwe_jax.options.transfer import TransferOptions, TransferRun
+from clwe_jax.text import stamps
 from clwe_jax.text.corpus import corpora
 from clwe_jax.text.vocab import tokenizer as tokenizers, vocab
 from clwe_jax.text.words.normalize import Normalizer
@@ -29,13 +30,19 @@ def tokenizer_of(config: TransferRun, workdir: str, data: LabelledData) -> Token
     No test row is read.
     """
     folder = os.path.join(workdir, VOCABULARY)
+    languages = tuple(dict.fromkeys([*options.languages(config), *data.train, *data.tests]))
+    source = config.data.source
+    text_folder = source.removeprefix("text:") if source.startswith("text:") else ""
+    text_files = itertools.chain(
+        *(corpora.files_of(text_folder, x) for x in languages if text_folder)
+    )
+    rows = {name: facts for name, facts in data.files.items() if name.startswith("train")}
+    cached.claim(folder, {"rows": rows, "text": stamps.stamps(text_files)})
     # `Tokenizer.save` writes this file last.
     if os.path.exists(os.path.join(folder, "text.json")):
         return Tokenizer.load(folder)
-    languages = tuple(dict.fromkeys([*options.languages(config), *data.train, *data.tests]))
     normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
     segmenter = Segmenter({})
-    source = config.data.source
     counts = {}
     for language in languages:
         counter: collections.Counter[str] = collections.Counter()
@@ -47,8 +54,8 @@ def tokenizer_of(config: TransferRun, workdir: str, data: LabelledData) -> Token
             sentences = pocket.sentences(language, seed=config.seed)
             for sentence in itertools.islice(sentences, config.data.pocket_sentences):
                 counter.update(segmenter.words(normalizer(sentence.text, language), language))
-        elif source.startswith("text:"):
-            corpus = corpora.TextCorpus(source.removeprefix("text:"), [language])
+        elif text_folder:
+            corpus = corpora.TextCorpus(text_folder, [language])
             text_counts, _ = corpus.count_words(
                 language,
                 lambda text: segmenter.words(normalizer(text, language), language),

@@ -238,6 +238,14 @@ def test_sentences_in_files_without_gold_links(config, tmp_path, monkeypatch):
         clcr.run(config, str(tmp_path / "other"))
 
 
+def test_a_test_pair_is_no_training_pair(config, monkeypatch):
+    one, two = (Linked([x], [x], frozenset(), frozenset()) for x in "ab")
+    monkeypatch.setattr(data, "training_rows", lambda *_: [one, two, two, one, one])
+    config = with_values(config, {"clcr.gold": ""})
+    read = data.read_sentences(config.resolve(), {})
+    assert (read.train, read.test) == ([two, two], [one])
+
+
 def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch, models, tmp_path):
     first, second = str(tmp_path / "first"), str(tmp_path / "second")
     config = with_values(

@@ -273,6 +273,9 @@ def test_features_in_a_mapped_file_equal_those_in_memory(setting, tmp_path, monk
     np.testing.assert_array_equal(both.values[both.rows[4][0]], mapped.values[mapped.rows[1][0]])
     middle = features.mean(mapped.values, np.arange(1, len(mapped.values)))
     np.testing.assert_allclose(middle, held.values[1:].mean(0), atol=1e-6)
+    # [words, pieces, layers, D]: the first word has one piece, which is repeated.
+    pieces = np.array([[1, 1, 1], [2, 3, 4]], np.float32)[..., None, None]
+    assert features.mean(pieces, np.arange(2)).item() == 2.5
     moved = features.center_table(mapped, middle, str(tmp_path))
     assert isinstance(moved.values, np.memmap) and not moved.values[0].any()
     np.testing.assert_allclose(moved.values[1:], held.values[1:] - middle, atol=1e-6)

@@ -39,6 +39,7 @@ from clwe_jax.transfer import (
     job as transfer,
     translate as transfer_translate,
     tuned,
+    vocabulary,
 )
 from clwe_jax.transfer.frozen import FrozenTransfer
 from clwe_jax.transfer.results import OpenedEncoder
@@ -358,6 +359,21 @@ def test_an_encoder_may_learn_with_the_head(tmp_path):
     figures = read(tmp_path, "results.json")
     assert figures["ner/en/f1"] > 0.5 > figures["ner/de/f1"]  # nothing joins the languages
     assert api.load(str(tmp_path)).tag(["the bank"], lang="en")[0][0][0] == "the"
+    with pytest.raises(ValueError, match="config.data.source='corpora': expected pocket, text:DIR"):
+        with_values(config, {"data.source": "corpora"}).check_all()
+
+
+def test_the_vocabulary_of_changed_rows_is_made_again(tmp_path):
+    config = with_values(tiny("bow"), {"data.source": ""})
+    data = transfer_data.read(config)
+    first, again = (
+        vocabulary.tokenizer_of(config, str(tmp_path), data).vocabulary for _ in range(2)
+    )
+    assert first.pieces == again.pieces
+    rows = {"en": data.train["en"][:3]}
+    changed = dataclasses.replace(data, train=rows, files={"train en": ["x", 1, 2.0]})
+    last = vocabulary.tokenizer_of(config, str(tmp_path), changed).vocabulary
+    assert last.pieces != first.pieces
 
 
 @pytest.fixture(scope="module")
@@ -638,6 +654,7 @@ REFUSED = {
     "config.transfer.layers": dict(layers="lst"),
     "expected run:DIR": dict(encoder="runs/x"),
     "learns with the head": dict(encoder="bow", center=True),
+    "'bow' has no layers": dict(encoder="bow", layers="each"),
     "is none": dict(encoder="bow", mode="tune"),
     "of frozen features": dict(encoder="run:.", mode="tune", center=True),
     "config.transfer.words": dict(words="last"),

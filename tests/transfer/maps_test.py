@@ -25,7 +25,7 @@ from clwe_jax.text.vocab.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.vocab.tokenizer import Tokenizer
 from clwe_jax.text.words.words import Segmenter
 from clwe_jax.training import partition
-from clwe_jax.transfer import job as transfer, maps as transfer_maps
+from clwe_jax.transfer import data as transfer_data, job as transfer, maps as transfer_maps
 
 LANGUAGES = ("en", "de")
 NONE = frozenset()
@@ -176,6 +176,8 @@ def test_a_run_maps_its_features_and_keeps_the_maps(model, tmp_path, monkeypatch
     expected = np.einsum("ld,lde->le", plain, np.asarray(maps[applied]["de"]))
     np.testing.assert_allclose(mapped, expected, atol=1e-4)
     assert kept.shape[1:] == (1, 16)
+    read = source.of_sentences([x.words for x in transfer_data.read(config).tests["de"]], "de")
+    np.testing.assert_allclose(kept, read.values, atol=1e-4)
 
 
 def test_wrong_options_are_named_at_once(tmp_path):
@@ -243,6 +245,9 @@ def test_sides_stand_in_the_order_that_is_asked_for(tmp_path, model):
     links = options.with_values(config, {"transfer.align.links": "x"})
     with pytest.raises(ValueError, match="two files"):
         transfer_maps.sentences(links, model.encoder(), "de", "en")
+    (tmp_path / "lines" / "more.de-en.tsv").write_text("das\tthe\n")
+    config = config_of(str(tmp_path), pairs=str(tmp_path / "lines"))
+    assert len(transfer_maps.sentences(config, model.encoder(), "de", "en")) == 4
 
 
 def test_files_that_do_not_fit_are_named(tmp_path, model):

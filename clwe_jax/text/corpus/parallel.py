@@ -135,6 +135,24 @@ def read(files: Bitext, limit: int = 0) -> SentencePairs:
     return Reader().read(files, limit)
 
 
+def read_pair(bitexts: Sequence[Bitext], languages: tuple[str, str], limit: int) -> SentencePairs:
+    """The sentence pairs of two languages in all their files, the first `limit` ones.
+
+    Returns:
+      Sentences of `languages[0]` as the source, whatever the order in the files.
+    """
+    reader = Reader()
+    pairs = SentencePairs([], [])
+    for files in bitexts:
+        room = limit - len(pairs.source)
+        if room and {files.source, files.target} == set(languages):
+            found = reader.read(files, room)
+            texts = {files.source: found.source, files.target: found.target}
+            pairs.source += texts[languages[0]]
+            pairs.target += texts[languages[1]]
+    return pairs
+
+
 def read_all(place: str, languages: Sequence[str], option: str) -> Given:
     """All parallel text of a place, in which multi-way text is read once.
 

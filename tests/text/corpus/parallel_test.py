@@ -50,6 +50,16 @@ def test_all_formats(tmp_path):
     assert found["de", "en"] == PAIRS[::-1]
 
 
+def test_all_files_of_two_languages_are_read_in_the_order_that_is_asked_for(tmp_path):
+    write(tmp_path, A__en_de__en=EN, A__en_de__de=DE, B__de_en__tsv="ein Ei\tan egg\nTee\ttea\n")
+    write(tmp_path, A__en_fr__tsv="no\tnon\n")
+    bitexts = parallel.find(str(tmp_path), ("en", "de", "fr"), "data.pairs")
+    german = ["eine Katze", "ein Hund", "ein Ei"]
+    pairs = parallel.read_pair(bitexts, ("de", "en"), 3)
+    assert (pairs.source, pairs.target) == (german, ["a cat", "a dog", "an egg"])
+    assert parallel.read_pair(bitexts, ("en", "de"), 9).target == [*german, "Tee"]
+
+
 def test_faulty_lines_are_counted(tmp_path):
     write(
         tmp_path, en_de__en="a\n\nc\nd\n", en_de__de="A\nB\n\nD", en_fr__tsv="a\tA\nno tab\n\tB\n"
