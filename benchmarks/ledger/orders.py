@@ -53,13 +53,16 @@ def figure(rows: Sequence[Row], metric: str) -> Figure | None:
         return None
     values = [value for value, _ in known]
     if len(values) == 1:
-        return Figure(*known[0], count_seeds(x for x in rows if _mean_and_error(x, metric)))
+        return Figure(
+            *known[0], count_seeds([x for x in rows if _mean_and_error(x, metric)], metric)
+        )
     return Figure(statistics.fmean(values), agreement.half_interval(values), len(values))
 
 
-def count_seeds(rows: Iterable[Row]) -> int:
-    """The number of seeds of rows: one each, and of a comparison those that it has trained."""
-    return sum(row.get("options", {}).get("compare", {}).get("seeds", 1) for row in rows)
+def count_seeds(rows: Iterable[Row], metric: str) -> int:
+    """The number of seeds of a metric's rows: one each, and of a system in a comparison those that it has."""
+    seeds = "/".join([*metric.split("/")[:2], "seeds"])  # of compare/SYSTEM/FIGURE
+    return round(sum(row["figures"].get(seeds, 1) for row in rows))
 
 
 def _mean_and_error(row: Row, metric: str) -> tuple[float, float | None] | None:
@@ -115,9 +118,10 @@ def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str
     one, two = figure(better, metric), figure(worse, other or metric)
     if one is None or two is None:
         return ABSENT
+    metrics = metric, other or metric
     sides = [
         {row.get("seed", 0): row for row in rows if _mean_and_error(row, name)}
-        for rows, name in ((better, metric), (worse, other or metric))
+        for rows, name in zip((better, worse), metrics)
     ]
     seeds = sorted(sides[0].keys() & sides[1].keys())
     pairs = [(sides[0][seed], sides[1][seed]) for seed in seeds]
@@ -129,7 +133,8 @@ def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str
         significant = None not in errors and abs(difference) > math.hypot(*errors)
     if not significant:
         return SAME
-    alone = min(count_seeds(x.values()) for x in sides) < 2 or bool(tested) and len(seeds) < 2
+    counts = [count_seeds(rows.values(), name) for rows, name in zip(sides, metrics)]
+    alone = min(counts) < 2 or bool(tested) and len(seeds) < 2
     return (YES if difference > 0 else NO) + _ONE_SEED * alone
 
 

@@ -116,7 +116,7 @@ def _lines(table: layout.ResultsTable, by_name: Rows, published: Any) -> Iterato
                 figures = [orders.figure(some, metric) for metric in own]
                 cells = [_shown(figure, form) for figure, form in zip(figures, table.forms)]
                 cost = _cost(some) if table.cost else []
-                yield _cells([_link(line, label, some), *cells, *cost])
+                yield _cells([_link(line, label, some, own[0]), *cells, *cost])
 
 
 def _systems(
@@ -144,8 +144,10 @@ def _cells(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _link(line: layout.TableLine, label: str, some: Sequence[Mapping[str, Any]]) -> str:
-    count = orders.count_seeds(some)
+def _link(
+    line: layout.TableLine, label: str, some: Sequence[Mapping[str, Any]], metric: str
+) -> str:
+    count = orders.count_seeds(some, metric)
     seeds = f", {count} seeds" if count > 1 else ""
     return f"[{label}]({_LEDGER}/{rows.file_of(some[0])}){seeds}"
 

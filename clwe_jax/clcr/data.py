@@ -309,10 +309,16 @@ def read_sentences(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> Para
         count = max(1, min(len(train) // 10, config.clcr.test_sentences))
         test = train[:count]
         train = train[count:]
-    # Subtitles and the like repeat lines.
-    tested = {(tuple(row.source), tuple(row.target)) for row in test}
+    # Subtitles and the like repeat lines. The words of gold links are as in their file.
+    languages = options.languages(config)
+
+    def key(row: Linked) -> tuple[str, ...]:
+        sides = zip(languages, (row.source, row.target))
+        return tuple("".join(tokenizers[x].words(" ".join(side), x)) for x, side in sides)
+
+    tested = set(map(key, test))
     most = len(train)
-    train = [row for row in train if (tuple(row.source), tuple(row.target)) not in tested]
+    train = [row for row in train if key(row) not in tested]
     if len(train) < most:
         logging.info("%d training pairs are left out: they are test pairs", most - len(train))
     logging.info("%s training and %s test sentences", f"{len(train):,}", f"{len(test):,}")

@@ -198,7 +198,7 @@ class Compare(Job):
             "device": all_runs[0].device if all_runs else "",
             "speed": {"seconds": 60 * sum(x.cost["all_minutes"] for x in all_runs)},
             "notes": [*self.notes, *(f"{name} failed: {why}" for name, why in failed.items())],
-            "sections": sections.sections(comparison, settings, shared.budget(settings)),
+            "sections": sections.sections(comparison, shared.budget(settings)),
             "compare": {
                 "asked": self._report_options(),
                 "failed": failed,
@@ -207,7 +207,7 @@ class Compare(Job):
                 "systems": {name: len(system_runs) for name, system_runs in runs.items()},
             },
         }
-        return Results(figures, report)
+        return Results(figures, report, finished=not failed)
 
 
 class _Stopped(Exception):

@@ -205,6 +205,7 @@ def _count_words(corpus: corpora.TextCorpus, words: Any) -> Frequencies:
 def main() -> None:
     """The command line."""
     workdir, name, seed = sys.argv[1:]
+    workdir = os.path.abspath(workdir)  # as in the main job, whose runs have paths in it as options
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
     config = options.read_config(workdir).resolve()

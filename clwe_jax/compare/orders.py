@@ -38,6 +38,11 @@ class Comparison:
     runs: Mapping[str, Sequence[Measured]]
     tasks: Mapping[str, str]
 
+    @property
+    def seeds(self) -> int:
+        """The number of seeds of the systems that have the most."""
+        return max(map(len, self.runs.values()))
+
     @functools.cached_property
     def titles(self) -> dict[str, str]:
         """Figure -> its title, of the figures that a system has."""
@@ -180,6 +185,7 @@ class Comparison:
                 if headline.coverage:
                     costs["coverage"] = self.mean(name, headline.coverage)
             figures |= {f"compare/{key}/{x}": y for x, y in costs.items() if y is not None}
+            figures[f"compare/{key}/seeds"] = float(len(self.runs[name]))
             figures |= {f"compare/{key}/{x}": self.mean(name, x) for x in self.other_figures(name)}
         for figure in self.titles:
             names = self.systems_with(figure)

@@ -6,12 +6,11 @@ import itertools
 from typing import Any, Iterable
 
 from clwe_jax.compare.orders import Comparison
-from clwe_jax.options.compare import CompareOptions
 from clwe_jax.report import data, evaluations
 from clwe_jax.report.data import BLUE, NEUTRAL, Cell, Column, Dots, Number, Picture, Table, Word
 from clwe_jax.report.headline import Headline
 
-_POOLED = " How much a difference varies with the seed is estimated from all systems together."
+_POOLED = " How much a difference varies with the seed is estimated from all systems together, as if it were alike for all."
 _ONE_SEED = " Each system was trained once: another seed may change an order."
 _OTHER_ITEMS = (
     " Two systems are compared over the test items that both have, without directions where these are less than nine "
@@ -43,16 +42,16 @@ _MARKS = {
 }
 
 
-def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> list[Any]:
+def sections(comparison: Comparison, budget: str) -> list[Any]:
     """The sections as JSON.
 
     Args:
       budget: the budget in words.
     """
     parts = (
-        _table(comparison, settings, budget),
+        _table(comparison, budget),
         _pareto(comparison),
-        _orders(comparison, settings.seeds > 1),
+        _orders(comparison, comparison.seeds > 1),
         _advice(comparison),
         _by_part(comparison),
         _costs(comparison, budget),
@@ -61,7 +60,7 @@ def sections(comparison: Comparison, settings: CompareOptions, budget: str) -> l
     return [data.to_json(section) for section in parts if section is not None]
 
 
-def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> data.Section:
+def _table(comparison: Comparison, budget: str) -> data.Section:
     # By the first figure; those without it by the next one.
     lists = (comparison.systems_with(figure) for figure in comparison.titles)
     names = list(dict.fromkeys(itertools.chain(*lists, comparison.runs)))
@@ -76,7 +75,7 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
     cells = itertools.chain.from_iterable(rows)
     marks = " ".join(cell.below for cell in cells if isinstance(cell, Number))
     legend = "".join(f" {meaning}." for mark, meaning in _MARKS.items() if mark in marks)
-    several = settings.seeds > 1
+    several = comparison.seeds > 1
     text = (
         "All systems learn from the same text and dictionary, without published weights; only models that you gave are "
         "measured as they are, and their costs leave out their own pretraining, often on far more text. On the "
@@ -90,7 +89,7 @@ def _table(comparison: Comparison, settings: CompareOptions, budget: str) -> dat
         "training. A task's figure may be below it: its labels have not crossed the languages."
     )
     if several:
-        text += f" Figures and costs are means of {settings.seeds} seeds."
+        text += f" Figures and costs are means of {comparison.seeds} seeds, of fewer where a run failed."
     tables = [Table([*columns, _COSTS["minutes"]], rows, chance), _describe(comparison, names)]
     return data.Section("Systems", text, tables)
 
@@ -179,7 +178,8 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
             if next_name:
                 order = _order(comparison, figure, name, next_name)
                 cells = [comparison.systems[next_name].title, *order]
-            note = _OTHER_ITEMS if _NOT_COMPARED_CELL in cells else note
+                shared, most = _count_parts(comparison, figure, name, next_name)
+                note = _OTHER_ITEMS if shared < most else note
             tied = [x for x in names if x != name and comparison.is_tied(figure, name, x)]
             tied_titles = ", ".join(comparison.systems[x].title for x in tied)
             rows.append([comparison.systems[name].title, value, *cells, tied_titles])
@@ -195,15 +195,20 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
     return data.Section("Orders", text, tables)
 
 
+def _count_parts(comparison: Comparison, figure: str, first: str, second: str) -> tuple[int, int]:
+    """The number of parts that are compared, and that of the system with the most."""
+    own = [len(comparison.parts(figure, name)) for name in (first, second)]
+    return len(comparison.parts(figure, first, second)), max(own)
+
+
 def _order(comparison: Comparison, figure: str, first: str, second: str) -> list[Cell]:
     """The difference of two systems, its p, and what follows from it."""
     gain = comparison.gain(figure, first, second)
     if gain is None:
         return [Number(None), Number(None), _NOT_COMPARED_CELL]
     p = comparison.p_values(figure)[frozenset((first, second))]
-    count = len(comparison.parts(figure, first, second))
-    own_count = min(len(comparison.parts(figure, x)) for x in (first, second))
-    over = f", over {count} of {own_count} parts" if count < own_count else ""
+    shared, most = _count_parts(comparison, figure, first, second)
+    over = f", over {shared} of {most} parts" if shared < most else ""
     order: Cell = Word(f"not significant{over}", style="soft")
     if comparison.is_significant(figure, first, second):
         order = f"{'above' if gain.value > 0 else 'below'} it{over}"

@@ -231,7 +231,7 @@ def keep_usable(path: str, vectors: Vectors, max_vocab: int | None) -> Vectors:
     if vectors.keys is None:
         return kept
     # The first usable one of equal words is kept.
-    usable = _plain(vectors.vectors).tolist()
+    usable = np.isfinite(vectors.vectors).all(1) & vectors.vectors.any(1)
     rows = zip(reversed(vectors.words), reversed(vectors.keys), reversed(usable))
     keys = {word: key for word, key, is_usable in rows if is_usable}
     return dataclasses.replace(kept, keys=[keys[word] for word in kept.words])

@@ -32,8 +32,8 @@ from clwe_jax.text.lines import LineCounts, iterate_lines, warn_of_repairs
 from clwe_jax.text.unpacking import ENDING, strip_compression
 from clwe_jax.text.words.normalize import Normalizer
 
-# EN_SIMLEX-999.txt, EN-DE-SEMEVAL17.txt, de.rg65.tsv
 _OPTION = "config.evals.similarity.data"
+# EN_SIMLEX-999.txt, EN-DE-SEMEVAL17.txt, de.rg65.tsv
 _NAME = re.compile(
     r"(?P<first>[a-z]{2,3})(-(?P<second>[a-z]{2,3}))?(?P<name>[._-].+?)?\.(txt|tsv|csv)" + ENDING,
     re.I,
@@ -221,6 +221,8 @@ class WordSimilarity(ByIdentity, SimilarityEvaluation):
         context = self.context
         found = find(self.data, context.languages, context.option(self.name, "data"))
         sets = [x for x in found if context.measures(x.source, x.target)]
+        if found and not sets:
+            logging.warning("%s: no set is of the pairs of config.static.pairs", self.data)
         return [(test_set, *read(test_set, context.normalizer)) for test_set in sets]
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:

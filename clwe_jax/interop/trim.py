@@ -141,8 +141,9 @@ def _renumber(spec: dict[str, Any], numbers: dict[int, int]) -> dict[str, Any]:
         for end in {"cls", "sep"} & step.keys():
             step[end] = [step[end][0], numbers[step[end][1]]]
     changed = {"model": model, "added_tokens": tokens, "post_processor": processor or None}
-    if (padding := spec.get("padding")) and padding["pad_id"] in numbers:
-        changed["padding"] = {**padding, "pad_id": numbers[padding["pad_id"]]}
+    if padding := spec.get("padding"):
+        number = numbers.get(padding["pad_id"])  # None: the piece is not kept
+        changed["padding"] = None if number is None else {**padding, "pad_id": number}
     return {**spec, **changed}
 
 

@@ -188,7 +188,7 @@ def update_names(values: dict[str, Any]) -> None:
     if "task" not in values:
         values.pop("plan", None)  # only the training of a language model has a plan
     if "transfer" in values:
-        values.pop("checkpoint", None)  # a head is kept after each epoch
+        values.pop("checkpoint", None)  # a transfer run keeps what its epochs need
     for path in _GONE:
         section, _, name = path.rpartition(".")
         _section_of(values, section).pop(name, None)

@@ -80,7 +80,9 @@ def _paths(value: str, names_place: bool) -> Iterator[str]:
 def _list_files(path: str) -> list[str]:
     """The files of a place: of a file, a folder, or the beginning of their names; `@JOH` may follow."""
     # No selection is read here: an '@' may stand in a folder's name, or in a part of a longer value.
-    place = path if os.path.exists(path) or "@" not in path else path.rpartition("@")[0]
+    place, mark, verses = path.rpartition("@")
+    if not mark or os.sep in verses or os.path.exists(path):
+        place = path
     if os.path.exists(place):
         return list(leaks.files([place]))
     return sorted(glob.glob(glob.escape(place) + ".*")) if place else []

@@ -55,12 +55,14 @@ class Results:
       report: the content of report.json; None leaves the file as it is.
       measured: the figures that are printed; None: all.
       outcomes: metric -> whether each test item was right, for tests of orders.
+      finished: whether all parts have figures; the ledger takes no other run.
     """
 
     figures: Mapping[str, float]
     report: Mapping[str, Any] | None = None
     measured: Mapping[str, float] | None = None
     outcomes: Mapping[str, Outcomes] = dataclasses.field(default_factory=dict)
+    finished: bool = True
 
 
 class Job:
@@ -240,7 +242,8 @@ class Job:
 
     def _write_record(self, results: Results) -> None:
         stages = {f"stage/{name}": value for name, value in self.recorder.parts.items()}
-        self.recorder.write({**results.figures, **stages}, results.outcomes)
+        figures = {**results.figures, **stages}
+        self.recorder.write(figures, results.outcomes, finished=results.finished)
 
     def _with_cost(self, report: Mapping[str, Any]) -> dict[str, Any]:
         """A report with the command, the machine, the versions, the time and the memory."""

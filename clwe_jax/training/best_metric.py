@@ -16,10 +16,9 @@ class BestMetric:
         # Without evaluations in the training there is no best checkpoint to choose.
         self._name = name if self._unmeasured else ""
 
-    @property
-    def is_wanted(self) -> bool:
-        """Whether the best checkpoint is chosen by a figure of the training's evaluations."""
-        return bool(self._name)
+    def needs_more(self, figures: Mapping[str, float]) -> bool:
+        """Whether the best checkpoint is chosen by a figure of the training that is not among these."""
+        return bool(self._name) and self._name not in figures
 
     def note_evaluation(self, evaluator: TrainingEvaluator) -> None:
         """Notes that an evaluation has run to its end."""

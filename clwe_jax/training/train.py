@@ -277,14 +277,14 @@ class _Evaluations:
     def run(self, due: Sequence[TrainingEvaluator], variables: Variables, step: int) -> None:
         """Runs evaluators at a step; after a signal the unfinished ones are left to the next start.
 
-        Where they choose the best checkpoint, they end before it is saved: it takes its figure along.
+        The one that chooses the best checkpoint ends before this is saved: it takes its figure along.
         """
         self.unmeasured = len(due)
         for evaluator in due:
             figures = {}
             for name, value in evaluator.run(variables, step):
                 figures[name] = float(value)
-                if self.stop.received and not self.best.is_wanted:
+                if self.stop.received and not self.best.needs_more(self.of_step):
                     return
             self.unmeasured -= 1
             self.writer.write(step, figures)

@@ -94,7 +94,9 @@ def _features_record(
         "dev": settings.dev,
         "lower_case": settings.lower_case,
         "features": str(getattr(encoder.reader, "layers", "")),
-        "pool": "after the mix",
+        "pool": "after the mix, a center of distinct pieces"
+        if settings.center
+        else "after the mix",
     }
 
 

@@ -242,8 +242,14 @@ def test_a_test_pair_is_no_training_pair(config, monkeypatch):
     one, two = (Linked([x], [x], frozenset(), frozenset()) for x in "ab")
     monkeypatch.setattr(data, "training_rows", lambda *_: [one, two, two, one, one])
     config = with_values(config, {"clcr.gold": ""})
-    read = data.read_sentences(config.resolve(), {})
+    lower = types.SimpleNamespace(words=lambda text, _: text.lower().split())
+    tokenizers = dict.fromkeys(("de", "en"), lower)
+    read = data.read_sentences(config.resolve(), tokenizers)
     assert (read.train, read.test) == ([two, two], [one])
+    gold = one._replace(source=["A"], target=["A"])  # as it stands in the file of gold links
+    monkeypatch.setattr(data, "test_rows", lambda *_: [gold])
+    read = data.read_sentences(config.resolve(), tokenizers)
+    assert (read.train, read.test) == ([two, two], [gold])
 
 
 def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch, models, tmp_path):

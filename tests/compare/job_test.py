@@ -18,6 +18,7 @@ from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.place import RunPlace
 from clwe_jax.options.compare import CompareOptions, CompareRun
 from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.runs import record
 from clwe_jax.text.dictionary import compared_words
 
 LANGUAGES = ("de", "en", "fr")
@@ -276,6 +277,17 @@ def test_a_system_that_fails_leaves_the_others(folder, here, monkeypatch):
     report = json.loads((folder / "run" / "report.json").read_text())
     assert set(report["compare"]["failed"]) == {"joint, seed 0"}
     assert "dictionary" in report["compare"]["systems"]
+    assert not record.read(workdir)["finished"]  # it is no row of the ledger
+
+
+def test_a_run_that_is_started_alone_has_the_options_of_the_comparisons(folder, monkeypatch):
+    seen = []
+    config = config_of(folder, **{"compare.systems": "floor"})
+    monkeypatch.setattr(one.options, "read_config", lambda _: config)
+    monkeypatch.setattr(one, "measure", lambda _, place: seen.append(place) or Measured({}, {}, {}))
+    monkeypatch.setattr(one.sys, "argv", ["one", os.path.relpath(folder), "floor", "0"])
+    one.main()
+    assert seen[0].workdir == str(folder)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from clwe_jax.compare import sections, summary, systems
 from clwe_jax.compare.measured import Measured, load, parts_of_hits
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.evaluate.agreement import Outcomes, key_texts, number_texts
-from clwe_jax.options.compare import CompareOptions
 from clwe_jax.report import figures
 
 
@@ -135,7 +134,7 @@ def test_only_the_same_items_are_compared():
     # Not "not significant" either: nothing was tested.
     assert found.best("retrieval") == ["rcsls"]
     assert "Not compared, with other test items: GeoMM." in summary.summarize(found)[1]
-    made = {x["title"]: x for x in sections.sections(found, CompareOptions(), "5 steps")}
+    made = {x["title"]: x for x in sections.sections(found, "5 steps")}
     first, last = made["Orders"]["blocks"][0]["rows"]
     assert (first[2], first[5]["text"], first[6]) == (last[0], "not compared", "")
     marks = [row[1]["below"] for row in made["Systems"]["blocks"][0]["rows"]]
@@ -214,8 +213,8 @@ def test_a_higher_figure_over_fewer_parts_is_not_above():
     assert found.above("retrieval", "rcsls", "clcr") and not found.above(
         "retrieval", "clcr", "rcsls"
     )
-    made = {x["title"]: x for x in sections.sections(found, CompareOptions(), "5 steps")}
-    assert made["Orders"]["blocks"][0]["rows"][0][5] == "below it"
+    made = {x["title"]: x for x in sections.sections(found, "5 steps")}
+    assert made["Orders"]["blocks"][0]["rows"][0][5] == "below it, over 1 of 2 parts"
     # Nor is it the best one.
     assert found.best("retrieval") == ["rcsls"]
     marks = {row[0]: row[1].get("below") for row in made["Systems"]["blocks"][0]["rows"]}
@@ -224,7 +223,7 @@ def test_a_higher_figure_over_fewer_parts_is_not_above():
 
 def test_the_report_says_not_significant():
     found = comparison(rcsls=run(0.9, seed=1), geomm=run(0.89, seed=2), mlm=run(0.2, seed=3))
-    made = {x["title"]: x for x in sections.sections(found, CompareOptions(), "5 steps")}
+    made = {x["title"]: x for x in sections.sections(found, "5 steps")}
     first, second, last = made["Orders"]["blocks"][0]["rows"]
     assert (first[5]["text"], second[5], last[5]) == ("not significant", "above it", "")
     assert first[6] == second[0] and last[0] == "Plain MLM"
@@ -259,7 +258,7 @@ def test_a_system_that_sees_the_tests_is_never_the_best():
         "Test pairs in the dictionary add, in points (DICT-MLM (sees tests) less DICT-MLM): "
         f"Retrieval {gain}."
     )
-    table = sections.sections(found, CompareOptions(), "5 steps")[0]
+    table = sections.sections(found, "5 steps")[0]
     marks = {row[0]: row[1].get("below") for row in table["blocks"][0]["rows"]}
     assert marks["DICT-MLM (sees tests)"] == "sees tests" and marks["DICT-MLM"] == "best"
     assert "'sees tests'" in table["text"]
@@ -273,7 +272,7 @@ def test_the_last_row_has_the_chance_levels():
     chosen = {"rcsls": systems.SYSTEMS["rcsls"]}
     found = Comparison(chosen, {"rcsls": [made]}, {"xnli": "Entailment", "pos": "Parts of speech"})
     assert found.chance("retrieval") == 0.01 and found.chance("xnli") == pytest.approx(0.35)
-    table = sections.sections(found, CompareOptions(), "5 steps")[0]["blocks"][0]
+    table = sections.sections(found, "5 steps")[0]["blocks"][0]
     assert [x["head"] for x in table["columns"][:3] if isinstance(x, dict)] == [
         "Retrieval",
         "Entailment",
@@ -283,11 +282,11 @@ def test_the_last_row_has_the_chance_levels():
 
 
 def test_all_columns_of_the_table_are_shown_at_once():
-    tables = sections.sections(comparison(rcsls=run(0.9)), CompareOptions(), "5 steps")[0]["blocks"]
+    tables = sections.sections(comparison(rcsls=run(0.9)), "5 steps")[0]["blocks"]
     assert all(not isinstance(x, dict) or x.get("main", True) for x in tables[0]["columns"])
     # Coverage is beside what the systems are.
     induction = comparison(rcsls=run(0.9, figure="induction"))
-    table = sections.sections(induction, CompareOptions(), "5 steps")[0]["blocks"][1]
+    table = sections.sections(induction, "5 steps")[0]["blocks"][1]
     assert table["columns"][3]["head"] == "Induction: covered"
     [row] = table["rows"]
     assert row[1] == systems.SYSTEMS["rcsls"].what and row[3]["value"] == 0.5
@@ -298,13 +297,13 @@ def test_other_evaluators_have_their_labels():
     made.figures.update({"senses/purity": 0.7, "senses/chance_purity": 0.2})
     [section] = [
         x
-        for x in sections.sections(comparison(saelmo=made), CompareOptions(), "5 steps")
+        for x in sections.sections(comparison(saelmo=made), "5 steps")
         if x["title"] == "Other evaluators"
     ]
     [row] = section["blocks"][0]["rows"]
     assert row[0] == "Purity of the assigned senses" and row[1]["form"] == "percent"
     del made.figures["senses/purity"]  # nothing else
-    *_, section = sections.sections(comparison(saelmo=made), CompareOptions(), "5 steps")
+    *_, section = sections.sections(comparison(saelmo=made), "5 steps")
     assert section["blocks"][0]["rows"][0][0] == "senses: chance purity"
 
 

@@ -77,7 +77,7 @@ class Bitext:
 def split_place(place: str) -> tuple[str, Selection]:
     """The folder of a place, and the verses that it selects: `DIR@JOH`, or `DIR@-JOH` for all others."""
     folder, mark, verses = place.rpartition(_MARK)
-    if not mark or os.path.exists(place):
+    if not mark or os.sep in verses or os.path.exists(place):
         return place, Selection()
     return folder, verse_references.select(verses)
 

@@ -203,11 +203,12 @@ def test_a_pattern_is_the_mean_of_its_figures():
 def test_items_decide_the_order_of_one_seed(better, worse, expected):
     found = orders.verdict([row("x", a=better)], [row("y", a=worse)], "a")
     assert found == (expected if expected == orders.SAME else f"{expected} (one seed)")
-    # A comparison is one row of several seeds, whose intervals are over them.
-    compared = [row("x", a=better, b=worse)]
-    compared[0]["options"]["compare"] = {"seeds": 3}
-    assert orders.verdict(compared, compared, "a", "b") == expected
-    assert orders.figure(compared, "a").seeds == 3
+    # A comparison is one row of several seeds, whose intervals are over them; a system may have one.
+    figures = {"compare/a/x": better, "compare/b/x": worse, "compare/a/seeds": 3}
+    for seeds, verdict in ((3, expected), (1, found)):
+        compared = [row("x", **figures, **{"compare/b/seeds": seeds})]
+        assert orders.verdict(compared, compared, "compare/a/x", "compare/b/x") == verdict
+    assert orders.figure(compared, "compare/a/x").seeds == 3
 
 
 def test_the_same_items_are_paired():
