@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import json
@@ -188,8 +187,7 @@ class Compare(Job):
             if isinstance(measurements, _Failure):
                 failed[_name(place)] = str(measurements)
             else:
-                numbered = dataclasses.replace(measurements, seed=place.seed)
-                runs.setdefault(place.system.name, []).append(numbered)
+                runs.setdefault(place.system.name, []).append(measurements)
         titled = {x.name: x for x in self.systems if x.name in runs}
         comparison = Comparison(titled, runs, tasks.titles(settings))
         figures = comparison.figures()

@@ -50,7 +50,6 @@ class Measured:
       used: the training in words: steps, pieces, passes.
       device: the devices of its process.
       reading: how the system makes a sentence's vector.
-      seed: of the run. Its file does not have it, but its name.
     """
 
     figures: Mapping[str, float]
@@ -59,7 +58,6 @@ class Measured:
     used: str = ""
     device: str = ""
     reading: str = ""
-    seed: int = 0
 
     def save(self, path: str) -> None:
         """Writes a file for `load`."""

@@ -13,7 +13,7 @@ from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.systems import System
 from clwe_jax.evaluate import agreement, significance
 from clwe_jax.evaluate.agreement import Gain
-from clwe_jax.evaluate.significance import LEVEL, Observations, Spread
+from clwe_jax.evaluate.significance import LEVEL, Observations
 from clwe_jax.report import evaluations
 from clwe_jax.report.headline import mean_of
 
@@ -84,23 +84,9 @@ class Comparison:
         parts = self.parts(figure, first, second)
         if not parts:
             return None
-        seeds = self._seeds_of_both(first, second)
         names = (first, second)
-        sides = [self._sample(name, names, parts, seeds) for name in names]
-        paired = min(len(self.runs[name]) for name in names) > 1
-        return significance.compare(*sides, self._spread(figure, seeds, paired))
-
-    @functools.cache
-    def _spread(self, figure: str, seeds: frozenset[int], paired: bool) -> Spread | None:
-        """The spread over the seeds of the systems that have them all; None of one seed or system."""
-        samples = [
-            self._sample(name, (name,), self.parts(figure, name), seeds).values
-            for name in self.systems_with(figure)
-            if seeds <= {run.seed for run in self.runs[name]}
-        ]
-        if min(len(samples), len(seeds)) < 2:
-            return None
-        return significance.pool_spread(np.stack(samples), paired)
+        sides = [self._sample(name, names, parts) for name in names]
+        return significance.compare(*sides, significance.apart(*sides))
 
     @functools.cache
     def p_values(self, figure: str) -> dict[frozenset[str], float]:
@@ -200,12 +186,6 @@ class Comparison:
                     figures[f"{path}/p"] = self.p_values(figure)[frozenset((first, second))]
         return figures
 
-    def _seeds_of_both(self, first: str, second: str) -> frozenset[int]:
-        """The seeds that are compared, in pairs; a system of one run is beside all of the other's."""
-        every = [frozenset(run.seed for run in self.runs[name]) for name in (first, second)]
-        union = frozenset.union(*every)
-        return union if min(map(len, every)) == 1 else frozenset.intersection(*every) or union
-
     @functools.cache
     def _keys(self, part: str, names: tuple[str, ...]) -> np.ndarray:
         """The keys of the test items that all runs of these systems have, if these are nine tenths; else none."""
@@ -223,15 +203,9 @@ class Comparison:
         return np.concatenate([x.counts for x in found]), found[0].numbers
 
     @functools.cache
-    def _sample(
-        self,
-        name: str,
-        names: tuple[str, ...],
-        parts: tuple[str, ...],
-        seeds: frozenset[int] | None = None,
-    ) -> Observations:
-        """The mean over the parts of each seed, None: of all seeds, over the test items of all these systems."""
-        runs = [run for run in self.runs[name] if seeds is None or run.seed in seeds]
+    def _sample(self, name: str, names: tuple[str, ...], parts: tuple[str, ...]) -> Observations:
+        """The mean over the parts of each seed, over the test items of all these systems."""
+        runs = self.runs[name]
         sampled = significance.sample([self._outcomes(x, runs, names) for x in parts])
         # A seed's heads are one observation.
         return sampled._replace(values=sampled.values.reshape(len(runs), -1).mean(1))

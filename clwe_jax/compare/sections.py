@@ -10,7 +10,7 @@ from clwe_jax.report import data, evaluations
 from clwe_jax.report.data import BLUE, NEUTRAL, Cell, Column, Dots, Number, Picture, Table, Word
 from clwe_jax.report.headline import Headline
 
-_POOLED = " How much a difference varies with the seed is estimated from all systems together, as if it were alike for all."
+_SEVERAL = " Each system has its own spread over the seeds (Welch's test)."
 _ONE_SEED = " Each system was trained once: another seed may change an order."
 _OTHER_ITEMS = (
     " Two systems are compared over the test items that both have, without directions where these are less than nine "
@@ -190,7 +190,7 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
         "Each system beside the next one: the difference over the parts that both have, its 95% interval, "
         f"and p, paired by {_SEEDED[several]}. The p is corrected for all pairs of the figure (Holm) and the interval "
         "is not, so that an interval may leave out zero where the order is not significant."
-        f"{_POOLED if several else _ONE_SEED}{note}"
+        f"{_SEVERAL if several else _ONE_SEED}{note}"
     )
     return data.Section("Orders", text, tables)
 

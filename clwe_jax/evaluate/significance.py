@@ -2,9 +2,9 @@
 
 A figure varies with the seed and with the test items. Its interval has both parts: Student's t of the
 seeds, which are few, and the spread of the items, which are many. Of one seed only the second part is known,
-and what is found holds of these two trained models alone. Where several systems are compared, the spread over
-the seeds is pooled, as in an analysis of variance: of three seeds alone Student's t has two degrees of freedom,
-and after a correction for the 45 pairs of ten systems no difference would be significant, however large.
+and what is found holds of these two trained models alone. Where seeds choose the data too, equal ones are pairs;
+where they choose the start alone, each system has its own spread (Welch). It is not pooled over the systems:
+some vary with the seed ten times as much as others, and equal ones of these would often differ.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _SMALLEST_P = 1e-9
 
 
 class Spread(NamedTuple):
-    """How much a gap varies with the seed: its standard deviation, and the degrees of freedom."""
+    """How much a mean varies with the seeds: its standard error, and the degrees of freedom."""
 
-    deviation: float
-    freedom: int
+    error: float
+    freedom: float
 
 
 class Observations(NamedTuple):
@@ -73,20 +73,20 @@ def sample_of_outcomes(parts: Sequence[Outcomes]) -> Observations:
     return sample([(x.counts, x.items) for x in parts])
 
 
-def pool_spread(values: np.ndarray, paired: bool) -> Spread:
-    """The spread of the gap of two systems over the seeds, pooled over all systems; of two it is that of their gaps.
+def apart(first: Observations, second: Observations) -> Spread | None:
+    """The spread of a gap over the seeds, where those of the two systems have nothing in common (Welch 1947).
 
-    Args:
-      values: of each system and seed, float64 [systems, seeds], two of each at least.
-      paired: whether both sides of a gap have the seeds; else one side is a constant.
+    A system of one seed, such as one that is not trained, is a constant. None where both have one seed.
     """
-    systems, seeds = values.shape
-    rest = values - values.mean(1, keepdims=True)
-    if not paired:
-        return Spread(math.sqrt((rest**2).sum() / systems / (seeds - 1)), systems * (seeds - 1))
-    rest = rest - rest.mean(0)  # what all systems have of a seed
-    freedom = (systems - 1) * (seeds - 1)
-    return Spread(math.sqrt(2 * (rest**2).sum() / freedom), freedom)
+    sides = [x.values for x in (first, second) if len(x.values) > 1]
+    if not sides:
+        return None
+    errors = np.array([x.var(ddof=1) / len(x) for x in sides])  # squares of standard errors
+    freedoms = np.array([len(x) - 1 for x in sides])
+    total = errors.sum()
+    return Spread(
+        math.sqrt(total), total**2 / (errors**2 / freedoms).sum() if total else freedoms.sum()
+    )
 
 
 def half_interval(
@@ -101,9 +101,10 @@ def half_interval(
 
     seeds = len(values.values)
     of_seeds = of_items = 0.0
-    if seeds > 1:
-        deviation, freedom = spread or (values.values.std(ddof=1), seeds - 1)
-        of_seeds = stats.t.isf(level / 2, freedom) * deviation / seeds**0.5
+    if seeds > 1 and spread is None:
+        spread = Spread(values.values.std(ddof=1) / seeds**0.5, seeds - 1)
+    if spread:
+        of_seeds = stats.t.isf(level / 2, spread.freedom) * spread.error
     if np.count_nonzero(values.influence) > 1:
         error = np.sqrt((values.influence**2).sum())
         of_items = stats.t.isf(level / 2, values.items - 1) * error

@@ -55,14 +55,13 @@ class Results:
       report: the content of report.json; None leaves the file as it is.
       measured: the figures that are printed; None: all.
       outcomes: metric -> whether each test item was right, for tests of orders.
-      finished: whether all parts have figures; the ledger takes no other run.
     """
 
     figures: Mapping[str, float]
     report: Mapping[str, Any] | None = None
     measured: Mapping[str, float] | None = None
     outcomes: Mapping[str, Outcomes] = dataclasses.field(default_factory=dict)
-    finished: bool = True
+    finished: bool = True  # whether all parts have figures: the ledger takes no other run
 
 
 class Job:

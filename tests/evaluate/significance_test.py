@@ -29,28 +29,33 @@ def test_equal_systems_are_seldom_called_different(seeds, of_seed):
     assert wrong / trials < 0.075 and outside / trials < 0.085
 
 
-def test_the_pooled_spread_of_two_systems_is_that_of_their_gaps():
-    values = np.random.default_rng(0).normal(size=(2, 4))
-    assert significance.pool_spread(values, True) == pytest.approx(
-        ((values[0] - values[1]).std(ddof=1), 3)
-    )
-    # Of several it is the mean square; what a seed gives to all of them does not count.
-    many = np.random.default_rng(1).normal(size=(6, 4))
-    gaps = [(a - b).var(ddof=1) for i, a in enumerate(many) for b in many[:i]]
-    assert significance.pool_spread(many + [0, 9, 2, 3], True) == pytest.approx(
-        (np.mean(gaps) ** 0.5, 15)
-    )
-    apart = significance.pool_spread(many, False)
-    assert apart == pytest.approx((np.mean(many.var(1, ddof=1)) ** 0.5, 18))
+def seeds(values):
+    """A figure of which no item is known."""
+    return significance.Observations(np.asarray(values), np.zeros(0), 0)
 
 
-def test_equal_systems_among_many_are_seldom_called_different():
-    rng, wrong, trials = np.random.default_rng(0), 0, 200
+def test_systems_apart_are_compared_as_by_welch():
+    rng = np.random.default_rng(0)
+    for one, other in ((3, 3), (2, 5)):
+        sides = [seeds(rng.normal(size=n) * k + k) for n, k in ((one, 1), (other, 4))]
+        gain = compare(*sides, significance.apart(*sides))
+        expected = stats.ttest_ind(*(x.values for x in sides), equal_var=False)
+        assert gain.p == pytest.approx(expected.pvalue, rel=1e-3)
+        assert (gain.low, gain.high) == pytest.approx(tuple(expected.confidence_interval()))
+    constant = seeds([0.5])
+    gain = compare(sides[1], constant, significance.apart(sides[1], constant))
+    assert gain.p == pytest.approx(stats.ttest_1samp(sides[1].values, 0.5).pvalue, rel=1e-3)
+    assert significance.apart(constant, constant) is None
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_equal_systems_that_vary_more_or_less_than_others_are_seldom_called_different(times):
+    """A spread that is pooled over ten systems tells equal ones with four times of it apart in one of three trials."""
+    rng, wrong, trials = np.random.default_rng(0), 0, 400
     for _ in range(trials):
-        all_drawn = [sample([draw(rng, 3, 400)]) for _ in range(5)]
-        spread = significance.pool_spread(np.stack([x.values for x in all_drawn]), True)
-        wrong += not (gain := compare(*all_drawn[:2], spread)).low <= 0 <= gain.high
-    assert wrong / trials < 0.085
+        two = [seeds(k * rng.normal(size=3)) for k in (1, times)]
+        wrong += not (gain := compare(*two, significance.apart(*two))).low <= 0 <= gain.high
+    assert wrong / trials < 0.075
 
 
 @pytest.mark.parametrize("count", [20, 400])
