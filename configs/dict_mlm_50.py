@@ -3,14 +3,14 @@ r"""DICT-MLM-50: half of the labels of masked words are translations (cross-ling
 Command:
   python -m clwe_jax.main --config=configs/dict_mlm_50.py
 
-  :laptop (default)  the embedded world (generated text, docs/glossary.md), four minutes of one core.
+  :laptop (default)  the embedded world (generated text, docs/glossary.md), five minutes of one core.
   :small             6 layers, width 384, your text in corpora/ and dictionaries/, minutes on one GPU. A GPU
                      computes faster than a few cores make batches, so prepare them first:
                        python -m clwe_jax.data.prepare --config=configs/dict_mlm_50.py:small --out=DIR
                        python -m clwe_jax.main --config=configs/dict_mlm_50.py:small \
                          --config.data.source=batches:DIR
   :base              12 layers, width 768, Wikipedia, one accelerator for days.
-  :paper             12 layers, width 768, 104 languages, batches of 8,192 rows of 512 pieces, LAMB, 500k
+  :paper             12 layers, width 768, mBERT's languages, batches of 8,192 rows of 512 pieces, LAMB, 500k
                      steps on 128 chips of TPU v3 (256 cores); --plan=v3:8x16 compiles it and forecasts its
                      cost without a TPU.
 

@@ -109,7 +109,7 @@ def _work(
         try:
             folder, error = _run(row, core, asked.peer)
             if not error:
-                lines = describe_change(row, rows.row_of(folder))
+                lines = list(describe_change(row, rows.row_of(folder)))
                 with state.lock:
                     rows.add([folder], ledger)
         except Exception as fault:  # the other rows go on

@@ -91,14 +91,15 @@ class MtebModel:
         """The model's language of texts in one of mteb's languages, such as 'kab-Latn'.
 
         Raises:
-          ValueError: the model has none of them.
+          ValueError: the model lacks one of them.
         """
-        codes = {language_codes.parse_tag(x).code for x in named}
-        candidates = [x for x in self.model.languages if language_codes.parse_tag(x).code in codes]
-        if not candidates:
+        codes = {language_codes.parse_tag(x).code: x for x in named}
+        known = [language_codes.parse_tag(x).code for x in self.model.languages]
+        if lacking := [name for code, name in codes.items() if code not in known]:
             raise ValueError(
-                f"this model has none of the languages {', '.join(named)}, only {', '.join(self.model.languages)}"
+                f"this model has no {', '.join(lacking)}, only {', '.join(self.model.languages)}"
             )
+        candidates = [x for x, code in zip(self.model.languages, known) if code in codes]
         if len(candidates) == 1:
             return candidates[0]
         return max(candidates, key=functools.partial(self._count_known, texts[:_JUDGED]))

@@ -366,7 +366,6 @@ class Clcr(Job):
         figures = {**mapped.figures, **extracted.figures, **reordered.figures}
         figures |= {**done["model"], **done["entailment"]}
         report = {
-            "notes": self.notes,
             "sections": sections.sections(
                 self.config, figures, mapped, extracted.predictors, reordered
             ),

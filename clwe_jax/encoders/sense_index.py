@@ -159,14 +159,15 @@ class SenseIndex:
             "removed": 0 if self.warm(direction) else int((~enabled).sum()),
         }
 
-    def most_ambiguous(self, count: int) -> list[str]:
-        """At most `count` listed words whose uses are spread most evenly over their senses."""
+    def most_ambiguous(self, language: str, count: int) -> list[str]:
+        """At most `count` listed words of a language whose uses are spread most evenly over their senses."""
         size = len(self.tokenizer.vocabulary)
         spread = np.zeros(size)
         for senses in self.frequent_senses.values():
             entropy = -senses.shares * np.log(np.maximum(senses.shares, _TINY))
             uses = np.bincount(senses.ids, senses.uses, size)
             spread += np.where(uses >= _MIN_USES, np.bincount(senses.ids, entropy, size), 0.0)
+        spread *= self.members[language]
         order = np.argsort(-spread, kind="stable")[:count]
         pieces = self.tokenizer.vocabulary.pieces
         return [pieces[number] for number in order if spread[number] > 0]

@@ -128,6 +128,12 @@ def _check_vectors(run: PretrainRun) -> None:
     source = run.data.source
     names = shared.languages(run)
     choice = f"config.init.embeddings={init.embeddings!r}"
+    is_run = os.path.exists(os.path.join(init.embeddings, "spaces.json"))
+    if init.method == "subword" and init.embeddings != "joint" and not is_run:
+        raise ValueError(
+            f"{choice}: dictionary vectors and files have no n-grams for config.init.method='subword': "
+            "--config.init.method=wechsel"
+        )
     if init.embeddings in TRAINED_STARTS:
         if source != "pocket" and not source.startswith("text:"):
             raise ValueError(
@@ -138,18 +144,13 @@ def _check_vectors(run: PretrainRun) -> None:
             raise ValueError(f"{choice} joins two languages or more: {run.data.languages}")
         if init.embeddings != "joint" and not run.data.dictionaries:
             raise ValueError(f"{choice} needs a dictionary: set config.data.dictionaries")
-        if init.embeddings != "joint" and init.method == "subword":
-            raise ValueError(
-                f"{choice}: dictionary vectors have no n-grams for config.init.method='subword': "
-                "--config.init.method=wechsel"
-            )
     elif init.embeddings == "dictionary":
         if not run.data.dictionaries or source.startswith("batches:"):
             raise ValueError(
                 f"{choice} needs config.data.dictionaries, and text (config.data.source=text:DIR)"
             )
     elif os.path.isdir(init.embeddings):
-        if not os.path.exists(os.path.join(init.embeddings, "spaces.json")):
+        if not is_run:
             raise ValueError(
                 f"{choice} holds no aligned vectors: give the folder of a finished static run "
                 "(configs/joint_align.py), or vector files as de=FILE,en=FILE"

@@ -71,7 +71,7 @@ class CorpusOptions(WorldOptions):
     dictionary_pivot: str = option(
         "",
         "language through which a dictionary is composed for two languages without one, without"
-        " the words of any test; '' for none",
+        " the words of any test; '': only for languages without a dictionary with any other",
     )
     exclude_tests: bool = option(
         True,

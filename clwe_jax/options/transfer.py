@@ -250,10 +250,9 @@ class TransferRun(Run):
             )
         if encoder in ("joint", *LEARNED) and self.data.source:
             check_source(self.data.source, "text:DIR")
-        if layers == "each" and encoder in LEARNED:
+        if layers != "mix" and encoder in LEARNED:
             raise ValueError(
-                f"config.transfer.layers='each' trains one head a layer, and {encoder!r} has no layers: "
-                "set it to mix"
+                f"config.transfer.layers={layers!r}: {encoder!r} has no layers: --config.transfer.layers=mix"
             )
         if settings.center and encoder in LEARNED:
             raise ValueError(

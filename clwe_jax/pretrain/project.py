@@ -263,10 +263,7 @@ class PairProjection(Projection):
             {**x, **{name.removeprefix(prefix): y for name, y in x.items()}}
             for x in (base.measured, base.outcomes)
         )
-        report = {
-            "dictionary": text_of_run.describe_dictionary(done["model and text"].dictionary),
-            "notes": self.notes,
-        }
+        report = {"dictionary": text_of_run.describe_dictionary(done["model and text"].dictionary)}
         return Results(figures, report, outcomes=outcomes)
 
     def show(self, figures: Mapping[str, float]) -> None:

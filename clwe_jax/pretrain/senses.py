@@ -87,7 +87,7 @@ def _words(config: PretrainRun, view: SenseView, model: LanguageModel, language:
         words = sorted(ambiguous, key=lambda word: word != "bank")
     words = [word for word in words if word in vocabulary][:_SHOWN_WORDS]
     # Ten times as many as are shown, because marks, short words and repetitions are left out.
-    extras = view.index.most_ambiguous(10 * _SHOWN_WORDS)
+    extras = view.index.most_ambiguous(language, 10 * _SHOWN_WORDS)
     extras = [word for word in extras if word not in words and word.isalpha() and len(word) > 2]
     return words + extras[: _SHOWN_WORDS - len(words)]
 

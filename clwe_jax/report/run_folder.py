@@ -83,9 +83,16 @@ class RunFolder:
 
     @functools.cached_property
     def figures(self) -> dict[str, float]:
-        """The results, and the last logged value of every metric that they lack."""
+        """The results, and the last logged value of the training's metrics; of all where there are no results."""
         series = {name: list(finite(points).values()) for name, points in self.series.items()}
-        return {**{name: values[-1] for name, values in series.items() if values}, **self.results}
+        logged = {name: values[-1] for name, values in series.items() if values}
+        if self.results:  # a measurement of other test sets has removed the earlier figures
+            logged = {
+                name: value
+                for name, value in logged.items()
+                if name.startswith(("train/", "data/"))
+            }
+        return {**logged, **self.results}
 
 
 def read(workdir: str | os.PathLike[str]) -> RunFolder:

@@ -28,7 +28,7 @@ POCKET = "pocket"
 # folder by chance.
 _PLACES = re.compile(
     r"(.*\.)?(add_to|data|development|dictionaries|exclude_dictionaries|gold|labelled|pairs|parallel|path|source"
-    r"|source_vectors|tags|target|target_vectors|tests|trained|wordnet|clcr\.hub)"
+    r"|source_vectors|tags|target|target_vectors|tests|trained|wordnet|clcr\.hub|init\.embeddings)"
 )
 
 
@@ -40,7 +40,8 @@ def hash_data(values: Mapping[str, Any]) -> list[dict[str, Any]]:
       is hashed by its options.
     """
     entries: dict[str, dict[str, Any]] = {}
-    for option, value in _texts(values):
+    # The runs that a page shows beside this one are no data of it.
+    for option, value in _texts({name: x for name, x in values.items() if name != "report"}):
         for path in _paths(value, bool(_PLACES.fullmatch(option))):
             place = os.path.join(_PACKAGE, POCKET) if path == POCKET else os.path.normpath(path)
             if place not in entries:

@@ -245,10 +245,11 @@ class Job:
         self.recorder.write(figures, results.outcomes, finished=results.finished)
 
     def _with_cost(self, report: Mapping[str, Any]) -> dict[str, Any]:
-        """A report with the command, the machine, the versions, the time and the memory."""
+        """A report with the command, the machine, the versions, the notes, the time and the memory."""
         peaks = environment.peak_memory()
         return {
             **environment.environment(),
+            "notes": self.notes,
             **report,
             "leaks": leaked_tests.describe(to_dict(self.config), self.workdir),
             "speed": {"seconds": self.recorder.seconds, **report.get("speed", {})},

@@ -25,6 +25,7 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.report import offline
 from clwe_jax.static.open_run import open_run
+from clwe_jax.text.words import characters, words as word_rules
 from clwe_jax.text.words.languages import is_right_to_left, name_of
 from clwe_jax.text.words.spellings import readable
 
@@ -61,6 +62,8 @@ def collect(model: StaticSpaces, budget: int = _PAGE_BYTES) -> dict[str, Any]:
         "from_right": list(filter(is_right_to_left, page_words)),
         "dim": dim,
         "lower": model.normalizer.lower_case,
+        "alike": characters.alike(),
+        "clitics": {language: word_rules.clitics_of(language) for language in page_words},
         "left": {language: len(all_words[language]) - len(x) for language, x in page_words.items()},
         "words": {language: list(x.words) for language, x in page_words.items()},
         "keys": {language: _other_keys(x) for language, x in page_words.items()},

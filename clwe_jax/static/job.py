@@ -357,7 +357,6 @@ class Static(Job):
         report = {
             "neighbours": examples.list_neighbours(model, self.config.report.words, languages),
             "space": examples.place_words(model, sources.dictionary, languages),
-            "notes": self.notes,
             **(trainer.description() if trainer else {"skipped": unaligned.skipped}),
             "static": static,
             "sections": mining.sections,

@@ -120,7 +120,7 @@ def _means(workdir: str, tables: Mapping[tuple[str, str], FeatureTable]) -> dict
         for (split, language), table in tables.items():
             if split == current_split:
                 words = np.concatenate(list(itertools.chain.from_iterable(table.rows)))
-                means[language] = mean(table.values, words)
+                means[language] = mean(table.values, words[words > 0])  # row 0: no vector
     os.makedirs(os.path.join(workdir, HEADS), exist_ok=True)
     with atomic.writing(os.path.join(workdir, HEADS, CENTERS)) as file:
         np.savez(file, **means)

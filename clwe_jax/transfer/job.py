@@ -208,7 +208,6 @@ class Transfer(Job):
         speed = (name.partition("/") + (x,) for name, x in training.speed.items())
         report = {
             "speed": {name: x for kind, _, name, x in speed if kind == "speed"},
-            "notes": self.notes,
             "skipped": {**data.skipped, **training.cut, **tested.cut},
             "sections": sections.sections(
                 self.config, self.workdir, data, encoder, training, tested

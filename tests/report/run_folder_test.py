@@ -45,6 +45,11 @@ def test_figures_are_the_results_or_the_last_that_was_logged(write_run):
     folder = write_run()
     run = run_folder.read(folder)
     assert run.figures["eval/mlm/de/loss"] == run.results["eval/mlm/de/loss"]
+    assert run.figures["train/loss"] == list(run.series["train/loss"].values())[-1]
+    old = '{"step": 1, "name": "retrieval/ja-en/mean", "value": 0.9}\n'  # of a test set that is no longer measured
+    with open(folder / "metrics.jsonl", "a", encoding="utf-8") as file:
+        file.write(old)
+    assert "retrieval/ja-en/mean" not in run_folder.read(folder).figures
     (folder / "results.json").unlink()
     run = run_folder.read(folder)
     series = run.series["eval/mlm/de/loss"]

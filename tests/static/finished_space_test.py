@@ -92,6 +92,16 @@ def test_languages_are_added_to_a_packed_space(runs, tmp_path):
     assert (cosines > 0.9).all()
 
 
+def test_added_words_are_stored_as_they_are_written(runs):
+    added = api.load(runs["added"]).loaded
+    raw = {x: dataclasses.replace(added.raw[x], keys=None) for x in ("en", "de")}
+    key = raw["de"].words[5]
+    new = dataclasses.replace(added, raw=raw, spellings={"de": {key: f"{key}ʼ"}})
+    finished = finished_space.load(_config("en,de", **{"static.add_to": runs["before"]}))
+    vectors = finished.extend(new).raw["de"]
+    assert (vectors.words[5], vectors.own_keys[5]) == (f"{key}ʼ", key)
+
+
 def test_a_saved_space_guesses_what_the_run_has_measured(runs):
     """The new language's guesses have a part of the hub's, which the file has to keep."""
     [measured], loaded = _saved, api.load(runs["added"]).loaded

@@ -5,6 +5,8 @@ import itertools
 import json
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 import xml.etree.ElementTree as xml
 
@@ -20,6 +22,8 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.text import dictionary
 from clwe_jax.text.words import spellings
+from clwe_jax.text.words.normalize import Normalizer
+from clwe_jax.text.words.words import Segmenter
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import browser  # noqa: E402
@@ -292,6 +296,39 @@ def test_the_space_page_answers_as_the_model_does(run, tmp_path):
         page.run("$('to').value = 'ar'; link()")
         assert page.run("document.querySelectorAll('#links path').length") == 4
         assert page.run("getComputedStyle($('links').children[2]).direction") == "rtl"
+
+
+WRITTEN = {
+    "fr": "L’eau d'un lac, qu'il aujourd'hui",
+    "en": "The king's don't we'll",
+    "tr": "İstanbul'da",
+    "th": "น้ำ ทำ คำ",
+    "fa": "كتاب می‌خواهم",
+}
+
+
+@pytest.mark.parametrize("language", WRITTEN)
+def test_the_space_page_cuts_text_as_the_model_does(language):
+    """It left out elided words, and all Thai words with SARA AM."""
+    if not (node := shutil.which("node")):
+        pytest.skip("no node: it runs the page's script")
+    text = WRITTEN[language]
+    normalizer, segmenter = Normalizer(), Segmenter({language: ["น้ำ", "ทำ", "คำ"]})
+    words = segmenter.words(normalizer(text, language), language)
+    distinct = list(dict.fromkeys(words))
+    vectors = Vectors(distinct, np.eye(16, dtype=np.float32)[: len(distinct)])
+    space = StaticSpaces({language: vectors}, {}, {}, language, normalizer=normalizer)
+    script = (pathlib.Path(explore.__file__).parents[1] / "report/templates/explore.js").read_text()
+    made = (
+        "const document = {getElementById: () => ({textContent: require('fs').readFileSync(0)})};"
+        + script.partition("const weightOf")[0]
+        + f"console.log(JSON.stringify(cut({json.dumps(text)}, '{language}')))"
+    )
+    data = json.dumps(explore.collect(space))
+    found = subprocess.run(
+        [node, "-e", made], input=data, capture_output=True, text=True, check=True
+    )
+    assert json.loads(found.stdout) == words
 
 
 def test_a_page_of_few_bytes_has_the_frequent_words(run):

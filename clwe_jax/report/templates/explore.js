@@ -8,10 +8,13 @@ const bytesOf = text => Uint8Array.from(atob(text), x => x.charCodeAt(0));
 const floatsOf = text => new Float32Array(bytesOf(text).buffer);
 const nameOf = language => DATA.names[DATA.languages.indexOf(language)];
 const huesOf = language => (215 + DATA.languages.indexOf(language) * 137.5) % 360;
+const ALIKE = new Map(Object.entries(DATA.alike));
 const keyOf = text => {
   const plain = text.normalize('NFKC').replace(/[\u00ad\u200b-\u200f\u2060\ufeff]/g, '')
-    .replace(/[\u2018\u2019\u02bc\u02bb\u0060\u00b4\uff07]/g, "'");
-  return DATA.lower ? plain.toLowerCase() : plain;
+    .replace(/\u0e4d([\u0e48-\u0e4b]?)[\u0e32\u0e33]/g, '$1\u0e33')  // Thai and Lao: SARA AM is one character
+    .replace(/\u0ecd([\u0ec8-\u0ecb]?)[\u0eb2\u0eb3]/g, '$1\u0eb3');
+  const same = [...plain].map(x => ALIKE.get(x) || x).join('').replace(/\u02bc/g, "'");
+  return DATA.lower ? same.replace(/\u0130/g, 'i').toLowerCase() : same;
 };
 const [SHORT_COLUMNS, SHORT_SHARE] = DATA.shortened;
 const HAS_LETTERS = /[\p{L}\p{N}]/u;
@@ -76,7 +79,7 @@ const paired = (table, language, row, to) =>
 // The words nearest to a word: entries of the dictionary first, by cosine; no rejected pair, and no
 // punctuation beside a word.
 const nearest = (word, language, to, method, count = K) => {
-  const own = SPACES[language].index.get(keyOf(word));
+  const own = SPACES[language].index.get(word) ?? SPACES[language].index.get(keyOf(word));
   const near = cosines(asWord(language, own), to);
   let scores = near;
   if (method === 'csls') {
@@ -96,10 +99,19 @@ const nearest = (word, language, to, method, count = K) => {
 // The words of a text: those with vectors, the longest first; runs of other letters are one word.
 const PIECE = /[\p{L}\p{M}\p{N}]+(?:['·][\p{L}\p{M}\p{N}]+)*|[^\s\p{L}\p{M}\p{N}]/gu;
 const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]/u;
+// l'eau is three words in French, and king's in English.
+const apart = (piece, language) => {
+  const [before, after] = DATA.clitics[language];
+  const first = before && piece.match(new RegExp(`^(${before})'(.+)$`, 'iu'));
+  if (first) return [first[1], "'", ...apart(first[2], language)];
+  const last = after && piece.match(new RegExp(`^(.+)'(${after})$`, 'iu'));
+  return last ? [...apart(last[1], language), "'", last[2]] : [piece];
+};
 const cut = (text, language) => {
   const {index, longest} = SPACES[language];
   const pieces = (keyOf(text).match(PIECE) || []).flatMap(piece => {
-    if (index.has(piece) || !UNSPACED.test(piece)) return [piece];
+    if (index.has(piece)) return [piece];
+    if (!UNSPACED.test(piece)) return apart(piece, language);
     const letters = [...piece], parts = [];
     for (let start = 0, end; start < letters.length; start = end) {
       for (end = letters.length; end > start + 1; end--)
@@ -192,7 +204,7 @@ const ask = (text, language) => {
   $('language').value = language;
   const answer = $('answer');
   const {index, words} = SPACES[language];
-  const known = index.get(keyOf(text.trim()));
+  const known = index.get(text.trim()) ?? index.get(keyOf(text.trim()));
   const pieces = cut(text, language);
   let shown = [], center = null;
   answer.replaceChildren();

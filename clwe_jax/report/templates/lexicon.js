@@ -119,11 +119,14 @@ const judge = verdict => {
   keep();
   go(next);
 };
+const joined = (words, earlier, without) =>
+  [...new Set([...words, ...(earlier || [])])].filter(word => !without.includes(word));
 const among = kind => translationsOf(now).filter(word => marks[word] === kind);
 const ACTIONS = {
-  accept: () => {
-    const right = among('right');
-    const wrong = among('wrong');
+  accept: () => {  // a word that is judged again keeps what it had, but for what is marked otherwise now
+    const earlier = judged[now.word] || {};
+    const right = joined(among('right'), earlier.right, among('wrong'));
+    const wrong = joined(among('wrong'), earlier.wrong, right);
     const first = translationsOf(now).find(word => !wrong.includes(word));
     judge({right: right.length ? right : first ? [first] : [], wrong});
   },
@@ -142,7 +145,7 @@ const ACTIONS = {
       if (e.key === 'Escape') show();
       if (e.key !== 'Enter') return;
       const right = field.value.split(/[,،、]/).map(x => x.trim()).filter(Boolean);
-      if (right.length) judge({right, wrong: among('wrong').filter(x => !right.includes(x))});
+      if (right.length) judge({right, wrong: joined(among('wrong'), judged[now.word]?.wrong, right)});
     };
     field.focus();
   },

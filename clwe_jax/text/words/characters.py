@@ -200,6 +200,13 @@ def one_of_each_table() -> np.ndarray:
     return _freeze(table)
 
 
+def alike() -> dict[str, str]:
+    """The characters that `one_of_each_table` changes, and what they become."""
+    table = one_of_each_table()
+    changed = np.flatnonzero(table != np.arange(CODE_POINTS))
+    return {chr(code): chr(table[code]) for code in changed.tolist()}
+
+
 def apostrophes() -> np.ndarray:
     """The code points that `one_of_each_table` makes an apostrophe or `LETTER_APOSTROPHE`, sorted."""
     return np.array(sorted(map(ord, _APOSTROPHES + _LETTER_APOSTROPHES)))

@@ -91,6 +91,12 @@ def rules_of(language: str) -> str:
     return code if any(code in table for table in tables) else ""
 
 
+def clitics_of(language: str) -> tuple[str, str]:
+    """Patterns of the short words before and behind an apostrophe that stand apart; '' for none."""
+    code = rules_of(language)
+    return clitics.PROCLITICS.get(code, ""), clitics.ENCLITICS.get(code, "")
+
+
 @functools.cache
 def is_chinese(language: str) -> bool:
     """Whether a language, by any of its codes, is written in traditional or simplified characters."""
