@@ -62,7 +62,7 @@ GRAPH = "clwe_jax.data.graph"  # the only place that may import them
 MAX_LINES = 400
 # The package's lines and options today. What grows needs a reason, which the commit that raises a
 # bound gives; what shrinks lowers it.
-MAX_PACKAGE_LINES = 83_112
+MAX_PACKAGE_LINES = 83_115
 MAX_OPTIONS = 519
 SKIPS = "fmt: " + "skip"  # a line that the formatter shall not touch
 

@@ -38,6 +38,9 @@ from clwe_jax.types import Objective
 _START_SPACE = "start_space.json"  # the picture of the word vectors that a run starts from
 # Names of facts of the word vectors that a run starts from.
 _START = {"source": "word vectors", "center": "centered", "rows": "tokens that start from them"}
+_ABOUT_MINING = (
+    "mining: the sentences that the texts share, a few rounds over each pair of languages"
+)
 
 
 def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
@@ -103,7 +106,7 @@ class Pretraining(Job):
         stages = []
         if config.mined_by:
             mine = functools.partial(own_mining.run, config, self.workdir)
-            stages.append(Stage("mining", mine, about=lambda: [forecast.mining(config)]))
+            stages.append(Stage("mining", mine, about=lambda: [_ABOUT_MINING]))
         stages += [
             Stage("inputs", self._open, about=self._about_inputs),
             Stage("start", self._start, ("inputs",), self._about_start),

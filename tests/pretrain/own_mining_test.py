@@ -56,6 +56,11 @@ def test_a_run_mines_once_and_trains_on_it(run, monkeypatch):
     own_mining.run(tiny(), run)
 
 
+def test_a_dry_run_says_that_it_mines(tmp_path, capsys):
+    assert pretrain.run(tiny(), str(tmp_path / "run"), dry=True)
+    assert "mining: the sentences" in capsys.readouterr().out
+
+
 def test_batches_hold_the_mined_pairs(run):
     """A sentence and its translation a row, in the order of languages in the file's name."""
     config = tiny()
