@@ -102,7 +102,7 @@ def check(run, workdir):
         inputs.check(run, workdir, options.pairs(run) if isinstance(run, StaticRun) else ())
 
 
-OWN = re.compile(r"--config\.(data\.source=text:|align\.\w+_vectors=|data\.pairs=)")
+OWN = re.compile(r"--config\.(data\.source=text:|align\.\w+_vectors=|data\.pairs=(?!mined))")
 COMMANDS = [parameter for parameter in guides.SYSTEMS if any(map(OWN.match, parameter.values[0]))]
 
 

@@ -22,7 +22,6 @@ from clwe_jax.models.heads import Linear
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options.aligners import AlignerOptions
-from clwe_jax.options.compare import CompareOptions
 from clwe_jax.options.evaluators import EvaluationOptions
 from clwe_jax.options.models import LinearHead, TransformerOptions
 from clwe_jax.options.objectives import MlmOptions
@@ -315,5 +314,5 @@ def test_the_headline_of_an_evaluator_is_compared():
     chosen = {"floor": systems.SYSTEMS["floor"]}
     comparison = Comparison(chosen, {"floor": [one]}, {})
     assert comparison.figures()["compare/floor/toys"] == 0.75
-    table = sections.sections(comparison, CompareOptions(), "a minute")[0]["blocks"][0]
+    table = sections.sections(comparison, "a minute")[0]["blocks"][0]
     assert {"kind": "column", "head": "Toys that are even", "form": "percent"} in table["columns"]
