@@ -48,14 +48,13 @@ def figure(rows: Sequence[Row], metric: str) -> Figure | None:
       metric: a metric; a pattern with stars, which stands for the mean of all that fit it; or several with
         ' + ' between them, of which the sum of those that the row has counts.
     """
-    known = [x for x in (_mean_and_error(row, metric) for row in rows) if x is not None]
+    known = [(row, found) for row in rows if (found := _mean_and_error(row, metric))]
     if not known:
         return None
-    values = [value for value, _ in known]
+    values = [value for _, (value, _) in known]
     if len(values) == 1:
-        return Figure(
-            *known[0], count_seeds([x for x in rows if _mean_and_error(x, metric)], metric)
-        )
+        [(row, found)] = known
+        return Figure(*found, count_seeds([row], metric))
     return Figure(statistics.fmean(values), agreement.half_interval(values), len(values))
 
 

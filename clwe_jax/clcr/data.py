@@ -309,16 +309,14 @@ def read_sentences(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> Para
         count = max(1, min(len(train) // 10, config.clcr.test_sentences))
         test = train[:count]
         train = train[count:]
-    # Subtitles and the like repeat lines. The words of gold links are as in their file.
-    languages = options.languages(config)
-
-    def key(row: Linked) -> tuple[str, ...]:
-        sides = zip(languages, (row.source, row.target))
-        return tuple("".join(tokenizers[x].words(" ".join(side), x)) for x, side in sides)
-
-    tested = set(map(key, test))
+    # Subtitles and the like repeat lines.
+    tested = {("".join(row.source), "".join(row.target)) for row in test}
+    if gold:  # its words are as in their file, and not as the tokenizers cut and normalise them
+        cut = lambda words, x: "".join(tokenizers[x].words(" ".join(words), x))
+        source, target = options.languages(config)
+        tested = {(cut(row.source, source), cut(row.target, target)) for row in test}
     most = len(train)
-    train = [row for row in train if key(row) not in tested]
+    train = [row for row in train if ("".join(row.source), "".join(row.target)) not in tested]
     if len(train) < most:
         logging.info("%d training pairs are left out: they are test pairs", most - len(train))
     logging.info("%s training and %s test sentences", f"{len(train):,}", f"{len(test):,}")

@@ -41,7 +41,7 @@ class Comparison:
     @property
     def seeds(self) -> int:
         """The number of seeds of the systems that have the most."""
-        return max(map(len, self.runs.values()))
+        return max(map(len, self.runs.values()), default=0)
 
     @functools.cached_property
     def titles(self) -> dict[str, str]:

@@ -51,7 +51,7 @@ def sections(comparison: Comparison, budget: str) -> list[Any]:
     parts = (
         _table(comparison, budget),
         _pareto(comparison),
-        _orders(comparison, comparison.seeds > 1),
+        _orders(comparison),
         _advice(comparison),
         _by_part(comparison),
         _costs(comparison, budget),
@@ -165,7 +165,7 @@ def _pareto(comparison: Comparison) -> data.Section | None:
     return data.Section("Quality and cost", text, [pictures[0], *rest])
 
 
-def _orders(comparison: Comparison, several: bool) -> data.Section:
+def _orders(comparison: Comparison) -> data.Section:
     tables: list[Table] = []
     note = ""
     for figure, title in comparison.titles.items():
@@ -188,9 +188,9 @@ def _orders(comparison: Comparison, several: bool) -> data.Section:
         tables.append(Table(columns, rows, title="" if closed else title, closed=closed))
     text = (
         "Each system beside the next one: the difference over the parts that both have, its 95% interval, "
-        f"and p, paired by {_SEEDED[several]}. The p is corrected for all pairs of the figure (Holm) and the interval "
+        f"and p, paired by test item. The p is corrected for all pairs of the figure (Holm) and the interval "
         "is not, so that an interval may leave out zero where the order is not significant."
-        f"{_SEVERAL if several else _ONE_SEED}{note}"
+        f"{_SEVERAL if comparison.seeds > 1 else _ONE_SEED}{note}"
     )
     return data.Section("Orders", text, tables)
 

@@ -174,10 +174,7 @@ class SenseFigures:
                 yield f"senses/both/{name}", value
         if choices:
             for language in self.tokenizer.languages:
-                figures = self._translations(ids, language_ids, choices, language)
-                if not figures:
-                    logging.warning("senses: the dictionary has no ambiguous word of %s", language)
-                for name, value in figures.items():
+                for name, value in self._translations(ids, language_ids, choices, language).items():
                     yield f"senses/{language}/{name}", value
         yield from self._nearest(hidden_states, words, meant)
 
@@ -202,7 +199,7 @@ class SenseFigures:
           language: language of the scored words; None: all languages.
 
         Returns:
-          Metric -> figure; empty where no such word has a translation.
+          Metric -> figure; empty where no such word has a translation, of a language with a warning.
         """
         cosines = np.stack([fit for fit, _ in choices.values()], 1)  # [N, directions, T, S]
         # Of a translation the best sense by direction, [N, directions, T], and their mean: [N].
@@ -231,6 +228,11 @@ class SenseFigures:
             translations, meant, self._concepts, self._only, slot_meanings, candidates
         )
         if accuracies is None:
+            if language:
+                logging.warning(
+                    "senses of %s: no translation is scored: the dictionary covers no ambiguous word",
+                    language,
+                )
             return {}
         return {
             f"translation_{name}": float(x) for name, x in dataclasses.asdict(accuracies).items()

@@ -84,9 +84,8 @@ def apart(first: Observations, second: Observations) -> Spread | None:
     errors = np.array([x.var(ddof=1) / len(x) for x in sides])  # squares of standard errors
     freedoms = np.array([len(x) - 1 for x in sides])
     total = errors.sum()
-    return Spread(
-        math.sqrt(total), total**2 / (errors**2 / freedoms).sum() if total else freedoms.sum()
-    )
+    freedom = total**2 / (errors**2 / freedoms).sum() if total else freedoms.sum()
+    return Spread(math.sqrt(total), freedom)
 
 
 def half_interval(
@@ -118,7 +117,7 @@ def compare(first: Observations, second: Observations, spread: Spread | None = N
 
     Args:
       first, second: of the same test items, where the influence of these is known.
-      spread: of the gap over the seeds; None: that of these two alone.
+      spread: of the gap over the seeds, whose figures are then no pairs; None: that of the pairs.
     """
     sides = [first.values, second.values]
     if (pairs := min(map(len, sides))) > 1:

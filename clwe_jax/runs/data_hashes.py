@@ -15,6 +15,7 @@ from absl import logging
 
 from clwe_jax.runs.environment import ROOT
 from clwe_jax.text import leaks
+from clwe_jax.text.corpus import parallel_files
 from clwe_jax.text.unpacking import is_readable
 
 _PACKAGE = os.path.join(os.path.realpath(ROOT), "clwe_jax")
@@ -80,10 +81,7 @@ def _paths(value: str, names_place: bool) -> Iterator[str]:
 
 def _list_files(path: str) -> list[str]:
     """The files of a place: of a file, a folder, or the beginning of their names; `@JOH` may follow."""
-    # No selection is read here: an '@' may stand in a folder's name, or in a part of a longer value.
-    place, mark, verses = path.rpartition("@")
-    if not mark or os.sep in verses or os.path.exists(path):
-        place = path
+    place, _ = parallel_files.cut_place(path)
     if os.path.exists(place):
         return list(leaks.files([place]))
     return sorted(glob.glob(glob.escape(place) + ".*")) if place else []

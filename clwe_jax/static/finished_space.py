@@ -76,11 +76,8 @@ class FinishedSpace:
     def extend(self, new: StaticSpaces) -> StaticSpaces:
         """The finished space with the languages of `new`, and with the hub's words that it lacked."""
         old = self.model
-        spelled = {
-            x: new.vectors(x).with_spellings(new.spellings.get(x, {})) for x in new.languages
-        }
-        hub, hub_rows = _append_new(old.raw[old.hub], spelled.pop(old.hub))
-        beside = spelled
+        beside = {x: new.vectors(x).with_spellings(new.spellings.get(x, {})) for x in new.languages}
+        hub, hub_rows = _append_new(old.raw[old.hub], beside.pop(old.hub))
         raw = {**old.raw, old.hub: hub, **beside}
         # The old ones come first, because priors are loaded in this order, and the hub's may have one.
         regressions = dict(old.spelling.regressions)

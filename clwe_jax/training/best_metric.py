@@ -26,7 +26,7 @@ class BestMetric:
 
     def check(self, figures: Mapping[str, float]) -> None:
         """Raises ValueError where all evaluations have run and none has the metric."""
-        if self._name and not self._unmeasured and self._name not in figures:
+        if self.needs_more(figures) and not self._unmeasured:
             raise ValueError(
                 f"config.checkpoint.best={self._name!r} is no figure of the evaluations in the "
                 f"training. {nearest(self._name, figures)} The same command with another one goes on"

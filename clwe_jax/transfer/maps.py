@@ -204,9 +204,10 @@ def sentences(config: TransferRun, encoder: Encoder, source: str, target: str) -
     if not align.links:
         return list(_cut(encoder, bitexts, (source, target), align.sentences))
     if files.kind != LINES or others:
+        paths = ", ".join(itertools.chain(*(x.paths for x in bitexts)))
         raise ValueError(
             f"config.transfer.align.links={align.links} are links of the lines of two files, such as "
-            f"train.{source} and train.{target}: config.data.pairs={config.data.pairs} has {', '.join(itertools.chain(*(x.paths for x in bitexts)))}"
+            f"train.{source} and train.{target}: config.data.pairs={config.data.pairs} has {paths}"
         )
     sides = dict(zip((files.source, files.target), files.paths))
     gold_files = AlignmentFiles(

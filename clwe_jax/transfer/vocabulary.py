@@ -32,10 +32,10 @@ def tokenizer_of(config: TransferRun, workdir: str, data: LabelledData) -> Token
     folder = os.path.join(workdir, VOCABULARY)
     languages = tuple(dict.fromkeys([*options.languages(config), *data.train, *data.tests]))
     source = config.data.source
-    text_folder = source.removeprefix("text:") if source.startswith("text:") else ""
-    text_files = itertools.chain(
-        *(corpora.files_of(text_folder, x) for x in languages if text_folder)
-    )
+    corpus = None
+    if source.startswith("text:"):
+        corpus = corpora.TextCorpus(source.removeprefix("text:"), languages)
+    text_files = itertools.chain(*corpus.files.values()) if corpus else ()
     rows = {name: facts for name, facts in data.files.items() if name.startswith("train")}
     cached.claim(folder, {"rows": rows, "text": stamps.stamps(text_files)})
     # `Tokenizer.save` writes this file last.
@@ -54,8 +54,7 @@ def tokenizer_of(config: TransferRun, workdir: str, data: LabelledData) -> Token
             sentences = pocket.sentences(language, seed=config.seed)
             for sentence in itertools.islice(sentences, config.data.pocket_sentences):
                 counter.update(segmenter.words(normalizer(sentence.text, language), language))
-        elif text_folder:
-            corpus = corpora.TextCorpus(text_folder, [language])
+        elif corpus:
             text_counts, _ = corpus.count_words(
                 language,
                 lambda text: segmenter.words(normalizer(text, language), language),

@@ -229,6 +229,7 @@ def test_a_language_without_translations_is_said_and_left_out(said):
     scores = figures._translations(*candidates, choices, "en")
     assert scores["translation_accuracy"] == scores["translation_occurrences"] == 1
     assert figures._translations(*candidates, choices, "fr") == {}
+    assert "senses of fr: no translation is scored" in said.text
 
 
 def test_candidates_of_several_languages_leave_no_gap():

@@ -32,6 +32,10 @@ for (const language of DATA.languages) {
     longest: Math.max(1, ...DATA.words[language].map(word => word.split(' ').length)),
   };
 }
+const placeOf = (word, language) => {  // of a word as it is written, or by its key
+  const {index} = SPACES[language];
+  return index.get(word) ?? index.get(keyOf(word));
+};
 const NUMBERS = Object.fromEntries(
   Object.entries(DATA.numbers).map(([pair, text]) => [pair, floatsOf(text)]));
 
@@ -79,7 +83,7 @@ const paired = (table, language, row, to) =>
 // The words nearest to a word: entries of the dictionary first, by cosine; no rejected pair, and no
 // punctuation beside a word.
 const nearest = (word, language, to, method, count = K) => {
-  const own = SPACES[language].index.get(word) ?? SPACES[language].index.get(keyOf(word));
+  const own = placeOf(word, language);
   const near = cosines(asWord(language, own), to);
   let scores = near;
   if (method === 'csls') {
@@ -204,7 +208,7 @@ const ask = (text, language) => {
   $('language').value = language;
   const answer = $('answer');
   const {index, words} = SPACES[language];
-  const known = index.get(text.trim()) ?? index.get(keyOf(text.trim()));
+  const known = placeOf(text.trim(), language);
   const pieces = cut(text, language);
   let shown = [], center = null;
   answer.replaceChildren();

@@ -74,12 +74,18 @@ class Bitext:
         return f"{self.source}-{self.target}"
 
 
-def split_place(place: str) -> tuple[str, Selection]:
-    """The folder of a place, and the verses that it selects: `DIR@JOH`, or `DIR@-JOH` for all others."""
+def cut_place(place: str) -> tuple[str, str | None]:
+    """The folder of a place and what stands behind its '@'; None where the '@' is of a folder's name."""
     folder, mark, verses = place.rpartition(_MARK)
     if not mark or os.sep in verses or os.path.exists(place):
-        return place, Selection()
-    return folder, verse_references.select(verses)
+        return place, None
+    return folder, verses
+
+
+def split_place(place: str) -> tuple[str, Selection]:
+    """The folder of a place, and the verses that it selects: `DIR@JOH`, or `DIR@-JOH` for all others."""
+    folder, verses = cut_place(place)
+    return folder, Selection() if verses is None else verse_references.select(verses)
 
 
 def find(place: str, languages: Sequence[str], option: str) -> tuple[list[Bitext], list[str]]:
